@@ -1,0 +1,255 @@
+"""Replace one file so that a reader sees the old bytes or the new, never a mix, and no foreign edit is overwritten.
+
+Somebody else may write the same file at any time. So a replacement says which file it means to replace (a
+`Fingerprint`), swaps the two names in one step where the system can, and then looks at what it displaced. What is not
+the expected file goes back to its place, and the caller hears of it: `ForeignWrite`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from secrets import token_hex
+from typing import Final, Literal
+
+from attrs import define, field, frozen
+
+from craftd.store import disk
+
+READ_ATTEMPTS: Final = 20
+"""How often a file that changes while it is read is read again before the reader is told."""
+
+
+_TEMPORARY: Final = re.compile(r"\..+\.([0-9]+)-[0-9a-f]{8}\.tmp", re.DOTALL)
+
+
+class Expectation(Enum):
+    ANY = "any"
+
+
+ANY: Final = Expectation.ANY
+"""Replace whatever is there, or nothing."""
+
+
+@frozen
+class Fingerprint:
+    """What tells a file from every other and from itself before a change; mtime_ns: nanoseconds since 1970 UTC.
+
+    Two files of equal size written within one tick of the file system's clock to the same inode look alike.
+    links (names of the file) does not enter comparison: making a hard link changes no content.
+    """
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    links: int = field(default=1, eq=False)
+
+
+@define
+class ForeignWrite(Exception):
+    """Somebody else wrote *path* since the caller read it; theirs is in place. Read, merge, write again."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{self.path} was written by somebody else"
+
+
+class DirectoryNotFlushed(OSError):
+    """The new bytes are in place under their name, but a power loss may still bring the old ones back."""
+
+
+def of_stat(st: os.stat_result) -> Fingerprint:
+    return Fingerprint(st.st_dev, st.st_ino, st.st_size, st.st_mtime_ns, st.st_nlink)
+
+
+def fingerprint(path: Path) -> Fingerprint | None:
+    """Fingerprint of the file *path* leads to, None where there is none."""
+    try:
+        return of_stat(os.stat(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def read(path: Path) -> tuple[bytes, Fingerprint]:
+    """Content of *path* and the fingerprint that belongs to exactly these bytes.
+
+    Raises: OSError; ForeignWrite if the file changed under every one of the attempts.
+    """
+    fd = disk.open_read(path)
+    try:
+        for _ in range(READ_ATTEMPTS):
+            before = of_stat(os.fstat(fd))
+            data = _read_all(fd, before.size)
+            if of_stat(os.fstat(fd)) == before and len(data) == before.size:
+                return data, before
+    finally:
+        disk.close(fd)
+    raise ForeignWrite(path)
+
+
+def replace(
+    path: Path, data: bytes, *, expect: Fingerprint | Literal[Expectation.ANY] | None = ANY, mode: int = 0o666
+) -> Fingerprint:
+    """Make *data* the content of *path*, durably, and return the new fingerprint.
+
+    A link is written at its target. An existing file keeps mode and owner; *mode* (narrowed by the umask) is for a new
+    one. *expect*: the file that may be replaced; None = there must be none; ANY = no matter.
+
+    Raises: ForeignWrite if something else is there, now in place and untouched. OSError up to the swap: the old bytes
+    stay. DirectoryNotFlushed: the new bytes are there, but not yet safe.
+    """
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    temporary = temporary_beside(target)
+    fd = disk.create(temporary, mode)
+    try:
+        try:
+            disk.write(fd, data)
+            if (old := _stat(target)) is not None:
+                disk.keep_mode_and_owner(fd, old)
+            disk.flush_full(fd)
+            new = of_stat(os.fstat(fd))
+        finally:
+            disk.close(fd)
+        if expect is not ANY and (None if old is None else of_stat(old)) != expect:
+            raise ForeignWrite(path)
+        if expect is ANY:
+            disk.rename(temporary, target)
+        elif expect is None:
+            _take_name(temporary, target)
+    except BaseException:
+        discard(temporary)
+        raise
+    if isinstance(expect, Fingerprint):
+        swap_in(temporary, target, expect, new)
+    flush_name(target)
+    return new
+
+
+def swap_in(temporary: Path, target: Path, expect: Fingerprint, new: Fingerprint) -> None:
+    """Give the file *temporary* (whose fingerprint is *new*) the name *target*, held by *expect*.
+
+    Nothing is left at *temporary*, whatever happens. The folder is not flushed yet.
+    Raises: ForeignWrite with the foreign file at *target*; OSError with the old one there. Where names cannot be
+    exchanged, a file written between the look and the rename is lost: the only such window. Should the disk refuse
+    to put a foreign file back, that file stays at *temporary*.
+    """
+    try:
+        exchanged = disk.exchange(temporary, target)
+        if not exchanged:
+            if fingerprint(target) != expect:
+                raise ForeignWrite(target)
+            disk.rename(temporary, target)
+            return
+    except FileNotFoundError:
+        discard(temporary)
+        raise ForeignWrite(target) from None
+    except BaseException:
+        discard(temporary)
+        raise
+    if fingerprint(temporary) != expect:
+        _put_back(temporary, target, new)
+        discard(temporary)
+        raise ForeignWrite(target)
+    # An old file that cannot be removed is litter, not a failure of the replacement.
+    discard(temporary)
+
+
+def _put_back(temporary: Path, target: Path, ours: Fingerprint) -> None:
+    """The foreign file at *temporary* returns to its name, unless a newer one has taken it meanwhile."""
+    try:
+        disk.exchange(temporary, target)
+    except FileNotFoundError:
+        # Somebody removed our file in this moment; the foreign one must not vanish with it.
+        disk.rename_new(temporary, target)
+        return
+    if (displaced := fingerprint(temporary)) is not None and displaced.inode != ours.inode:
+        disk.exchange(temporary, target)
+
+
+def _take_name(temporary: Path, target: Path) -> None:
+    try:
+        disk.rename_new(temporary, target)
+    except FileExistsError:
+        raise ForeignWrite(target) from None
+
+
+def flush_name(path: Path) -> None:
+    """Make the present name of *path* durable. Raises: DirectoryNotFlushed."""
+    try:
+        disk.flush_directory(path.parent)
+    except OSError as error:
+        raise DirectoryNotFlushed(error.errno, error.strerror, str(path)) from error
+
+
+def temporary_beside(path: Path) -> Path:
+    """An unused hidden name in the same folder: ours alone, and invisible to the app."""
+    return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}.tmp")
+
+
+def discard(path: Path) -> None:
+    """Remove a temporary file or staged folder as far as the disk allows; an error here must not hide the first one."""
+    try:
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            disk.remove_tree(path)
+        else:
+            disk.remove(path)
+    except OSError:
+        pass
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes left of their replacements in *folder*. Only for the one writer of that folder."""
+    for entry in os.scandir(folder):
+        match = _TEMPORARY.fullmatch(entry.name)
+        if match is not None and int(match[1]) != os.getpid():
+            discard(Path(entry.path))
+
+
+def create_folder(path: Path, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
+    """Make the folder *path* with *files* (name -> content) and empty *folders*, all of it or nothing, durably.
+
+    It is built beside under a dot name and then moved in, so nobody ever sees half of it.
+    Raises: FileExistsError if the name is taken. OSError: nothing is there. DirectoryNotFlushed: it is there, but not
+    yet safe.
+    """
+    staged = temporary_beside(path)
+    disk.make_directory(staged)
+    try:
+        for name in folders:
+            disk.make_directory(staged / name)
+        for name, data in files.items():
+            fd = disk.create(staged / name)
+            try:
+                disk.write(fd, data)
+                disk.flush_full(fd)
+            finally:
+                disk.close(fd)
+        disk.flush_directory(staged)
+        disk.move_folder(staged, path)
+    except BaseException:
+        discard(staged)
+        raise
+    flush_name(path)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _read_all(fd: int, size: int) -> bytes:
+    """*size* bytes and, as a sign of growth, one more if there is one."""
+    pieces: list[bytes] = []
+    wanted = size + 1
+    while wanted and (piece := os.pread(fd, min(wanted, 1 << 24), size + 1 - wanted)):
+        pieces.append(piece)
+        wanted -= len(piece)
+    return b"".join(pieces)
