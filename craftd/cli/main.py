@@ -1,0 +1,16 @@
+"""The command `craftd`."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Entry point. What an editor starts branches off before the command line's own imports, which it would wait for."""
+    if sys.argv[1:2] == ["stdio"]:
+        from craftd.client import bridge
+
+        return bridge.main(sys.argv[2:])
+    from craftd.cli import commands
+
+    return commands.run()
