@@ -1,0 +1,262 @@
+"""The session header: which fields there are, how they stand on line 1, and what clients see of them.
+
+Two forms. *Stored* is line 1 as `parse_header` returns it: session tokens are expanded (a token that is still there
+was typed by a user), `~` is not. *Value* is what clients see (`view`). Changes are made on the value and carried back
+by `to_stored`, which touches changed keys only, so that null, legacy spellings and unknown keys stay as they are.
+Source: app 0.11.1, golden `expected.json` and `rewrite.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import Any
+
+from craftd.errors import Issue
+from craftd.model import json_text, portable
+from craftd.model.json_text import js_trim
+from craftd.model.records import Record
+
+PERSISTENT = (
+    "id", "workspaceRootPath", "sdkSessionId", "sdkCwd", "createdAt", "lastUsedAt", "lastMessageAt", "name",
+    "isFlagged", "sessionStatus", "labels", "hidden", "lastReadMessageId", "hasUnread", "enabledSourceSlugs",
+    "permissionMode", "previousPermissionMode", "workingDirectory", "model", "llmConnection", "connectionLocked",
+    "thinkingLevel", "sharedUrl", "sharedId", "pendingPlanExecution", "isArchived", "archivedAt",
+    "branchFromMessageId", "branchFromSdkSessionId", "branchFromSessionPath", "branchFromSdkCwd",
+    "branchFromSdkTurnId", "transferredSessionSummary", "transferredSessionSummaryApplied", "triggeredBy",
+    "projectId", "parentSessionId", "kanbanColumn", "taskSlug", "taskRunId", "taskNodeId", "taskNodeCount", "taskDraft",
+)  # fmt: skip
+"""Fields that are set, in the order in which line 1 has them."""
+
+COMPUTED = ("messageCount", "lastMessageRole", "preview", "tokenUsage", "lastFinalMessageId")
+"""Fields behind them, in order. All but `tokenUsage` follow from the messages."""
+
+LAZY = frozenset(
+    {
+        "messageCount", "preview", "lastMessageRole", "lastFinalMessageId", "lastMessageAt", "lastUsedAt", "hasUnread",
+    }
+)  # fmt: skip
+"""Fields that follow from appended lines: in memory at once, on line 1 later (ARCHITECTURE.md, folding)."""
+
+VOLATILE = frozenset(
+    {
+        "lastUsedAt", "lastMessageAt", "messageCount", "preview", "lastMessageRole", "lastFinalMessageId",
+        "tokenUsage", "hasUnread", "lastReadMessageId", "workspaceRootPath",
+    }
+)  # fmt: skip
+"""Fields that do not enter the version: a new message does not invalidate a pending rename."""
+
+IMMUTABLE = frozenset(
+    {
+        "id", "createdAt", "workspaceRootPath", "taskRunId", "taskNodeId", "messageCount", "preview",
+        "lastMessageRole", "lastFinalMessageId",
+    }
+)  # fmt: skip
+"""Fields no client changes; all but `taskRunId` and `taskNodeId` are not set at creation either."""
+
+LIGHT = tuple(
+    name for name in PERSISTENT + COMPUTED if name not in {"pendingPlanExecution", "transferredSessionSummary"}
+)
+"""Fields of list items: all but the two without a limit in size."""
+
+ZERO_USAGE: Record = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0, "contextTokens": 0, "costUsd": 0}
+
+DEFAULT_STATUS = "todo"
+STATES = ("active", "inbox", "completed", "archived", "all")
+PERMISSION_MODES = ("safe", "ask", "allow-all")
+THINKING_LEVELS = ("off", "low", "medium", "high", "xhigh", "max")
+
+_SPELLINGS = {
+    "safe": "safe", "explore": "safe",
+    "ask": "ask", "ask-to-edit": "ask", "ask_to_edit": "ask", "ask to edit": "ask",
+    "allow-all": "allow-all", "execute": "allow-all",
+}  # fmt: skip
+_MODE_FIELDS = ("permissionMode", "previousPermissionMode")
+_HOME_FIELDS = frozenset({"workspaceRootPath", "workingDirectory", "sdkCwd"})
+_RANK = {name: rank for rank, name in enumerate(PERSISTENT)} | {name: 1000 + rank for rank, name in enumerate(COMPUTED)}
+_UNKNOWN_RANK = 999
+
+
+def parse_header(data: bytes, session_dir: str) -> Record:
+    """Line 1 in stored form. Raises: ValueError if it is no JSON object."""
+    header = portable.parse_line(data, session_dir)
+    if not isinstance(header, dict):
+        raise ValueError("the header is no object")
+    return header
+
+
+def header_line(stored: Record, session_dir: str) -> bytes:
+    """Line 1 as it is written, without the LF; `parse_header` reversed."""
+    return portable.dump_line(ordered(stored), session_dir)
+
+
+def ordered(stored: Record) -> Record:
+    """*stored* in the order of line 1: persistent fields, unknown keys in their own order, computed fields."""
+    return {name: stored[name] for name in sorted(stored, key=lambda name: _RANK.get(name, _UNKNOWN_RANK))}
+
+
+def view(stored: Record, session_dir: str, root: str, home: str) -> Record:
+    """What clients see of a header: real paths, one spelling of everything, unknown keys as they are.
+
+    The folder decides about `id` and *root* about `workspaceRootPath`, whatever line 1 says. An unknown status stays.
+    """
+    value = dict(stored)
+    value["id"] = session_dir.rpartition("/")[2]
+    value["workspaceRootPath"] = root
+    directory = value.get("workingDirectory")
+    if type(directory) is str:
+        directory = value["workingDirectory"] = portable.expand_home(directory, home)
+        if "sdkCwd" not in value:
+            value["sdkCwd"] = directory
+    sdk_cwd = value.get("sdkCwd")
+    if type(sdk_cwd) is str and sdk_cwd is not directory:
+        value["sdkCwd"] = portable.expand_home(sdk_cwd, home)
+    for name in _MODE_FIELDS:
+        if name in value:
+            mode = permission_mode(value[name])
+            if mode is None:
+                del value[name]
+            else:
+                value[name] = mode
+    if "todoState" in value and not value.get("sessionStatus") and isinstance(value["todoState"], str):
+        value["sessionStatus"] = value["todoState"]
+    return value
+
+
+def to_stored(old_stored: Record, old_value: Record, new_value: Record, home: str) -> Record:
+    """*old_stored* with the changes that lead from *old_value* (its `view`) to *new_value*; nothing else is touched."""
+    stored = dict(old_stored)
+    for name in old_value:
+        if name not in new_value:
+            stored.pop(name, None)
+            if name == "sessionStatus":
+                stored.pop("todoState", None)
+    for name, new in new_value.items():
+        if name not in old_value or _differ(old_value[name], new):
+            stored[name] = _with_tilde(name, new, home)
+    if (
+        "sdkCwd" not in stored
+        and "sdkCwd" in new_value
+        and stored.get("workingDirectory") != old_stored.get("workingDirectory")
+    ):
+        # It was only implied by the old working directory, and is fixed for life.
+        stored["sdkCwd"] = _with_tilde("sdkCwd", new_value["sdkCwd"], home)
+    return stored
+
+
+def new_header(value: Record, now: int, root: str, session_dir: str, home: str) -> Record:
+    """The stored header of a session created with *value* at *now* (ms since 1970 UTC); no messages yet."""
+    given = {name: member for name, member in value.items() if name not in IMMUTABLE}
+    made = {
+        "id": session_dir.rpartition("/")[2],
+        "workspaceRootPath": root,
+        "sdkCwd": value.get("workingDirectory", session_dir),
+        "createdAt": now,
+        "lastUsedAt": now,
+        "messageCount": 0,
+        "tokenUsage": dict(ZERO_USAGE),
+    }
+    task = {name: value[name] for name in ("taskRunId", "taskNodeId") if name in value}
+    return ordered({name: _with_tilde(name, member, home) for name, member in (made | given | task).items()})
+
+
+def permission_mode(raw: object) -> str | None:
+    """The mode meant by any spelling the app has ever used; None for anything else."""
+    return _SPELLINGS.get(js_trim(raw).lower()) if isinstance(raw, str) else None
+
+
+def matches_state(value: Record, state: str, closed_statuses: Container[str]) -> bool:
+    """Whether a session belongs to one of STATES. A status the workspace does not know counts as open."""
+    if state == "all":
+        return True
+    archived = value.get("isArchived") is True
+    if archived or state == "archived":
+        return archived and state == "archived"
+    closed = (value.get("sessionStatus") or DEFAULT_STATUS) in closed_statuses
+    return state == "active" or closed == (state == "completed")
+
+
+def validate(value: Record, old: Record | None) -> list[Issue]:
+    """What is wrong with *value* as the successor of *old* (None: as a new session); both as `view` returns them.
+
+    Only changes are judged: what a file already holds is no fault of the caller.
+    """
+    if old is None:
+        changed = set(value)
+        forbidden = changed & (IMMUTABLE - {"id", "taskRunId", "taskNodeId"})
+    else:
+        changed = {name for name in value if name not in old or _differ(old[name], value[name])}
+        forbidden = (changed | (old.keys() - value.keys())) & IMMUTABLE
+    issues = [Issue(path=name, message="cannot be changed by a client") for name in sorted(forbidden)]
+    for name in sorted(changed - forbidden):
+        issues += [Issue(path=path, message=message) for path, message in _problems(name, value[name])]
+    if old is not None and "sdkCwd" in changed and (old.get("messageCount") or old.get("sdkSessionId")):
+        issues.append(Issue(path="sdkCwd", message="is fixed once there are messages"))
+    return issues
+
+
+_STRINGS = frozenset(
+    {
+        "id", "sdkSessionId", "sdkCwd", "name", "sessionStatus", "lastReadMessageId", "workingDirectory", "model",
+        "llmConnection", "sharedUrl", "sharedId", "branchFromMessageId", "branchFromSdkSessionId",
+        "branchFromSessionPath", "branchFromSdkCwd", "branchFromSdkTurnId", "transferredSessionSummary", "projectId",
+        "parentSessionId", "kanbanColumn", "taskSlug", "taskRunId", "taskNodeId",
+    }
+)  # fmt: skip
+_INTEGERS = frozenset({"lastUsedAt", "lastMessageAt", "archivedAt", "taskNodeCount"})
+_BOOLEANS = frozenset(
+    {
+        "isFlagged", "hidden", "hasUnread", "connectionLocked", "isArchived", "transferredSessionSummaryApplied",
+        "taskDraft",
+    }
+)  # fmt: skip
+_STRING_LISTS = frozenset({"labels", "enabledSourceSlugs"})
+_CHOICES = {
+    "permissionMode": PERMISSION_MODES,
+    "previousPermissionMode": PERMISSION_MODES,
+    "thinkingLevel": THINKING_LEVELS,
+}
+_OBJECTS: dict[str, dict[str, frozenset[type]]] = {
+    "pendingPlanExecution": {
+        "planPath": frozenset({str}),
+        "draftInputSnapshot": frozenset({str}),
+        "awaitingCompaction": frozenset({bool}),
+        "executionDispatched": frozenset({bool}),
+    },
+    "triggeredBy": {"automationName": frozenset({str}), "event": frozenset({str}), "timestamp": frozenset({int})},
+    "tokenUsage": dict.fromkeys(
+        (*ZERO_USAGE, "cacheReadTokens", "cacheCreationTokens", "contextWindow"), frozenset({int, float})
+    ),
+}
+
+
+def _problems(name: str, value: object) -> Iterator[tuple[str, str]]:
+    if name in _STRINGS:
+        if type(value) is not str:
+            yield name, "must be a string"
+    elif name in _INTEGERS:
+        if type(value) is not int:
+            yield name, "must be an integer"
+    elif name in _BOOLEANS:
+        if type(value) is not bool:
+            yield name, "must be a boolean"
+    elif name in _STRING_LISTS:
+        if not (isinstance(value, list) and all(type(member) is str for member in value)):
+            yield name, "must be an array of strings"
+    elif choices := _CHOICES.get(name):
+        if value not in choices:
+            yield name, f"must be one of {', '.join(choices)}"
+    elif members := _OBJECTS.get(name):
+        if not isinstance(value, dict):
+            yield name, "must be an object"
+            return
+        for member, kinds in members.items():
+            if member in value and type(value[member]) not in kinds:
+                yield f"{name}.{member}", "has the wrong type"
+
+
+def _differ(one: Any, other: Any) -> bool:
+    return one is not other and json_text.canonical(one) != json_text.canonical(other)
+
+
+def _with_tilde(name: str, value: Any, home: str) -> Any:
+    return portable.contract_home(value, home) if name in _HOME_FIELDS and isinstance(value, str) else value
