@@ -1,0 +1,12 @@
+"""Importing this package completes the registry: the methods written out here, then those derived from the nouns."""
+
+from __future__ import annotations
+
+from craftd.model.nouns import NOUNS
+from craftd.protocol import contract
+from craftd.protocol.methods import daemon, events, issues, messages, sessions, workspaces
+from craftd.protocol.registry import REGISTRY
+
+contract.derive(NOUNS, REGISTRY)
+
+__all__ = ["daemon", "events", "issues", "messages", "sessions", "workspaces"]
