@@ -79,6 +79,11 @@ def canonical(value: Any) -> bytes:
     return _dumps_slowly(value, sort=True)
 
 
+def equal(one: Any, other: Any) -> bool:
+    """Whether two JSON values have the same `canonical` text."""
+    return one is other or canonical(one) == canonical(other)
+
+
 def depth_exceeds(value: Any, limit: int) -> bool:
     """Whether *value* nests more than *limit* containers."""
     level = [value] if type(value) in _NESTED else []

@@ -12,8 +12,8 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from craftd.errors import Issue
-from craftd.model import json_text, portable
-from craftd.model.json_text import js_trim
+from craftd.model import portable
+from craftd.model.json_text import equal, js_trim
 from craftd.model.records import Record
 
 PERSISTENT = (
@@ -131,7 +131,7 @@ def to_stored(old_stored: Record, old_value: Record, new_value: Record, home: st
             if name == "sessionStatus":
                 stored.pop("todoState", None)
     for name, new in new_value.items():
-        if name not in old_value or _differ(old_value[name], new):
+        if name not in old_value or not equal(old_value[name], new):
             stored[name] = _with_tilde(name, new, home)
     if (
         "sdkCwd" not in stored
@@ -184,7 +184,7 @@ def validate(value: Record, old: Record | None) -> list[Issue]:
         changed = set(value)
         forbidden = changed & (IMMUTABLE - {"id", "taskRunId", "taskNodeId"})
     else:
-        changed = {name for name in value if name not in old or _differ(old[name], value[name])}
+        changed = {name for name in value if name not in old or not equal(old[name], value[name])}
         forbidden = (changed | (old.keys() - value.keys())) & IMMUTABLE
     issues = [Issue(path=name, message="cannot be changed by a client") for name in sorted(forbidden)]
     for name in sorted(changed - forbidden):
@@ -252,10 +252,6 @@ def _problems(name: str, value: object) -> Iterator[tuple[str, str]]:
         for member, kinds in members.items():
             if member in value and type(value[member]) not in kinds:
                 yield f"{name}.{member}", "has the wrong type"
-
-
-def _differ(one: Any, other: Any) -> bool:
-    return one is not other and json_text.canonical(one) != json_text.canonical(other)
 
 
 def _with_tilde(name: str, value: Any, home: str) -> Any:
