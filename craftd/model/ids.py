@@ -46,8 +46,7 @@ def choose_slug(name: str, taken: Container[str], fallback: str) -> str:
     return next(slug for number in count(2) if (slug := f"{base}-{number}") not in taken)
 
 
-ADJECTIVES = tuple(
-    """
+_ADJECTIVES = """
     able agile airy alert amber ample arctic azure balmy bold brave breezy brief bright brisk bronze calm candid
     clear clever coral cosy crisp curious dapper daring deft dewy eager early earnest easy elder fair fine fleet
     fond frank fresh frosty gentle gilded glad golden grand green hardy hazel hearty honest humble ivory jolly
@@ -55,10 +54,9 @@ ADJECTIVES = tuple(
     opal patient placid plain polar prime proud quaint quick quiet rapid rosy royal rustic sandy serene sharp
     silent silver simple sleek smooth snowy snug sober solar solid spry steady still sturdy subtle sunny swift
     tidy tranquil true upbeat velvet vivid warm wise witty young zesty
-    """.split()
-)
-NOUNS = tuple(
-    """
+"""
+ADJECTIVES = tuple(_ADJECTIVES.split())
+_NOUNS = """
     acorn alder anchor antler apple apricot arbor arch aspen atlas aurora badger bamboo barley basin bay beacon
     beaver beech bell birch bison bloom bluff bonfire boulder bramble breeze bridge brook butter cabin cactus canoe
     canopy canyon cape cedar cherry chestnut cinder citrus clay cliff cloud clover coast cobble comet compass condor
@@ -73,5 +71,5 @@ NOUNS = tuple(
     rapids raven reed reef ridge river robin rose saffron sage salmon sapphire sea seal shell shore sky slate
     sparrow spring spruce star stone storm stream summit sun swan tern thicket thistle thunder tide timber topaz
     trail tulip tundra valley violet walnut waterfall wave willow wind wolf wren yarrow zephyr
-    """.split()
-)
+"""
+NOUNS = tuple(_NOUNS.split())
