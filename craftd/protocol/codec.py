@@ -70,7 +70,7 @@ def structure(cls: type[_T], params: Any) -> _T:
     try:
         instance: _T = _converter.get_structure_hook(cls)(params, cls)
     except (BaseValidationError, Mismatch) as failure:
-        raise InvalidParams(tuple(_issues(failure, ""))) from None
+        raise InvalidParams(tuple(issues_of(failure))) from None
     return instance
 
 
@@ -133,13 +133,19 @@ _converter = Converter(forbid_extra_keys=True, detailed_validation=True)
 _Hook = Callable[[Any, Any], Any]
 
 
-def _scalar(tp: type, *accepted: type) -> None:
+def be_strict(converter: Converter) -> None:
+    """Take scalars as they are or not at all; cattrs by itself makes "5" of 5 and True of "no"."""
+    for tp, accepted in ((str, (str,)), (int, (int,)), (bool, (bool,)), (float, (float, int))):
+        converter.register_structure_hook(tp, _scalar(tp, accepted))
+
+
+def _scalar(tp: type, accepted: tuple[type, ...]) -> _Hook:
     def read(value: Any, _: Any) -> Any:
-        if type(value) in accepted:
+        if type(value) in accepted:  # type, not isinstance: Python counts true among the integers
             return value
         raise _mismatch(_JSON_NAMES[tp], value)
 
-    _converter.register_structure_hook(tp, read)
+    return read
 
 
 def _is(tp: Any, generic: Any) -> bool:
@@ -147,10 +153,7 @@ def _is(tp: Any, generic: Any) -> bool:
     return origin is generic
 
 
-_scalar(str, str)
-_scalar(int, int)  # not bool, which Python counts among the integers
-_scalar(bool, bool)
-_scalar(float, float, int)
+be_strict(_converter)
 
 
 @_converter.register_structure_hook_factory(lambda tp: _is(tp, dict))
@@ -244,7 +247,8 @@ def _mismatch(wanted: str, value: Any) -> Mismatch:
     return Mismatch(f"expected {wanted}, not {json_name(value)}")
 
 
-def _issues(failure: BaseException, path: str) -> Iterator[Issue]:
+def issues_of(failure: BaseException, path: str = "") -> Iterator[Issue]:
+    """What cattrs or a hook of it complained about, each under its wire path below *path*."""
     for note in getattr(failure, "__notes__", ()):
         if isinstance(note, AttributeValidationNote):
             path = _below(path, camel(note.name))
@@ -252,14 +256,14 @@ def _issues(failure: BaseException, path: str) -> Iterator[Issue]:
             path = _below(path, str(note.index))
     if isinstance(failure, BaseValidationError):
         for inner in failure.exceptions:
-            yield from _issues(inner, path)
+            yield from issues_of(inner, path)
     elif isinstance(failure, ForbiddenExtraKeysError):
         for name in sorted(failure.extra_fields):
             yield Issue(path=_below(path, name), message="unknown member")
     elif isinstance(failure, KeyError):
         yield Issue(path=path, message="required")
     else:
-        yield Issue(path=path, message=str(failure))
+        yield Issue(path=path, message=str(failure) if isinstance(failure, Mismatch) else "not of the type wanted here")
 
 
 def _below(path: str, name: str) -> str:
