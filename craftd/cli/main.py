@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> int:
-    """Entry point. What an editor starts branches off before the command line's own imports, which it would wait for."""
+    """Entry point. What an editor starts branches off before the imports of the command line: an editor waits."""
     if sys.argv[1:2] == ["stdio"]:
         from craftd.client import bridge
 

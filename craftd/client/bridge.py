@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _pump(link: launch.Link) -> int:
-    """Copy until the daemon closes the connection.
+    """Copy until the daemon closes the connection. Nothing is lost: after its hello the daemon waits for `initialize`.
 
     Two threads that block, because one loop over both directions could wait for the reader of a full pipe while the
     other pipe fills. At the end of the editor's stream the socket is half closed, so that what the daemon still has
@@ -76,7 +76,6 @@ def _pump(link: launch.Link) -> int:
 
     _thread.start_new_thread(editor_to_daemon, ())
     try:
-        _write(link.incoming.rest())
         while data := sock.recv(_CHUNK):
             _write(data)
     except OSError:
@@ -101,9 +100,9 @@ def _refuse(error: launch.NotReached) -> int:
             if "id" not in message or "method" not in message:
                 continue
             if message["method"] == "initialize":
-                _write(wire.encode({"jsonrpc": "2.0", **shown}))
+                _write(wire.frame(shown))
             answer = {"code": code, "message": str(error), "data": data}
-            _write(wire.encode({"jsonrpc": "2.0", "id": message["id"], "error": answer}))
+            _write(wire.frame({"id": message["id"], "error": answer}))
     except (OSError, wire.Broken, KeyboardInterrupt):
         pass
     return 1

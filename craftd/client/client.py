@@ -115,7 +115,7 @@ class Client:
 
     def _send(self, message: wire.Message) -> None:
         try:
-            self._link.sock.sendall(wire.encode({"jsonrpc": "2.0", **message}))
+            self._link.sock.sendall(wire.frame(message))
         except OSError:
             raise ConnectionLost from None
 

@@ -66,7 +66,7 @@ class Link:
         """
         try:
             self.sock.settimeout(PATIENCE)
-            self.sock.sendall(wire.encode({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
+            self.sock.sendall(wire.frame({"id": method, "method": method, "params": params}))
             while message := self.incoming.next():
                 if message.get("id") == method:
                     self.sock.settimeout(None)

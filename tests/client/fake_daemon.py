@@ -33,7 +33,7 @@ def serve(connection: socket.socket) -> None:
             if message["method"] == "exit":
                 break
             if "id" in message:
-                connection.sendall(wire.encode({"jsonrpc": "2.0", "id": message["id"], **answer(connection, message)}))
+                connection.sendall(wire.frame({"id": message["id"], **answer(connection, message)}))
     except (OSError, wire.Broken):
         pass
     with change:
@@ -59,8 +59,8 @@ def answer(connection: socket.socket, message: dict[str, Any]) -> dict[str, Any]
         return {"result": {"capabilities": {"experimental": {"craft": craft}}, "serverInfo": {"pid": os.getpid()}}}
     if method == "flood":
         for number in range(params["count"]):
-            note = {"jsonrpc": "2.0", "method": "note", "params": {"number": number, "text": "x" * 1000}}
-            connection.sendall(wire.encode(note))
+            note = {"method": "note", "params": {"number": number, "text": "x" * 1000}}
+            connection.sendall(wire.frame(note))
         return {"result": {}}
     if method == "echo":
         return {"result": params}

@@ -32,8 +32,8 @@ class Editor:
         self.incoming = wire.Incoming(lambda size: os.read(self.stdout.fileno(), size))
 
     def send(self, method: str, id: int | None = None, **params: Any) -> None:
-        members: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
-        self.stdin.write(wire.encode(members if id is None else {**members, "id": id}))
+        members: dict[str, Any] = {"method": method, "params": params}
+        self.stdin.write(wire.frame(members if id is None else {**members, "id": id}))
 
     def ask(self, method: str, **params: Any) -> wire.Message:
         self.send(method, 1, **params)

@@ -1,0 +1,62 @@
+"""All commands, and what becomes of their failures."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from craftd.cli import call, serve, sessions, text, workspaces
+from craftd.client.client import CallFailed, ConnectionLost
+from craftd.client.launch import Mismatch, NotReached
+from craftd.protocol.rendezvous import VERSION
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="craftd")
+def craftd() -> None:
+    """The workspace daemon for agent sessions: one program writes, every client is told what changed.
+
+    Commands find the daemon of $CRAFT_CONFIG_DIR (default ~/.craft-agent) and start it if need be.
+    """
+
+
+@click.command("stdio", add_help_option=False)
+def stdio() -> None:
+    """Connect an editor: the daemon on standard input and output."""
+
+
+for command in (
+    serve.serve, stdio, serve.status, serve.stop, serve.restart, serve.release, serve.logs,
+    call.call, call.listen, call.schema, call.completion,
+    sessions.ls, sessions.show, sessions.tail,
+    workspaces.workspaces, workspaces.doctor,
+):  # fmt: skip
+    craftd.add_command(command)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command; its exit code: 1 for a failure, said on standard error as `craftd: <Name> (<code>): message`."""
+    text.prepare()
+    try:
+        result = craftd.main(arguments, prog_name="craftd", standalone_mode=False)
+    except CallFailed as error:
+        return _fail(error.name, error.code, error.message)
+    except Mismatch as error:
+        return _fail("Unsupported", 1011, str(error))
+    except (NotReached, ConnectionLost) as error:
+        return _fail("Unavailable", 1014, str(error))
+    except click.UsageError as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        print(f"craftd: {error.message}", file=sys.stderr)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    return result if isinstance(result, int) else 0
+
+
+def _fail(name: str, code: int, message: str) -> int:
+    print(f"craftd: {name} ({code}): {message}", file=sys.stderr)
+    return 1

@@ -1,0 +1,165 @@
+"""Commands about the daemon itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+import click
+
+from craftd.cli import door, text
+from craftd.client import launch
+from craftd.protocol import rendezvous
+from craftd.protocol.rendezvous import Places
+
+
+@click.command()
+@click.option("--auto", is_flag=True, help="As started by clients: end after a while without them, and if one runs.")
+@click.option("--exclusive", is_flag=True, help="Keep the Craft Agents app from starting for as long as this runs.")
+def serve(auto: bool, exclusive: bool) -> int:
+    """Run the daemon in the foreground, until it is stopped."""
+    places = rendezvous.find()
+    if auto:
+        _leave_everything_behind(places)
+    from craftd.server import daemon  # half a second of imports
+
+    return daemon.run(places.config, auto=auto, exclusive=exclusive)
+
+
+def _leave_everything_behind(places: Places) -> None:
+    """Keep nothing of the terminal or editor that started us: folder, files, variables, the right of others to read."""
+    os.closerange(3, 1024)
+    os.umask(0o077)
+    if os.path.isdir(places.config):
+        os.chdir(places.config)
+    kept = launch.daemon_environment(places, os.environ)
+    os.environ.clear()
+    os.environ.update(kept)
+
+
+@click.command()
+@door.as_json
+def status(json: bool) -> int:
+    """Show the running daemon; exit 1 if there is none."""
+    places = rendezvous.find()
+    with door.connected_if_running() as client:
+        if client is None:
+            if json:
+                text.emit({"running": False, "configDir": places.config})
+            else:
+                text.say(f"no daemon is running for {places.config}")
+            return 1
+        answer: dict[str, Any] = {"running": True, **client.hello, **client.call("daemon/status")}
+    if json:
+        text.emit(answer)
+    else:
+        text.facts((_words(name), _value(value)) for name, value in answer.items() if name != "running")
+    return 0
+
+
+def _words(name: str) -> str:
+    """A wire name as words: configDir, config dir."""
+    return "".join(f" {char.lower()}" if char.isupper() else char for char in name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value(member)}" for name, member in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_value, value)) or "none"
+    return "" if value is None else str(value)
+
+
+@click.command()
+def stop() -> None:
+    """Stop the daemon: what it has acknowledged is on disk, clients are told."""
+    places = rendezvous.find()
+    pid = _stop(places)
+    text.say(f"no daemon is running for {places.config}" if pid is None else f"stopped (pid {pid})")
+
+
+@click.command()
+def restart() -> None:
+    """Stop the daemon and start another, of this version; clients connect anew."""
+    places = rendezvous.find()
+    _stop(places)
+    link = launch.connect(places, "craftd restart")
+    link.close()
+    text.say(f"running (pid {link.hello['pid']}, version {link.hello['version']})")
+
+
+def _stop(places: Places) -> int | None:
+    """Stop the daemon and wait until its process is gone; its pid, None if none ran."""
+    link = launch.greet(places, "craftd stop")
+    if link is None:
+        return None
+    pid = int(link.hello["pid"])
+    answer = link.ask("daemon/stop", reason="stop")
+    if "error" in answer:
+        raise click.ClickException(f"the daemon (pid {pid}) does not stop: {answer['error'].get('message')}")
+    ended = link.wait_for_end() and _gone(pid)
+    link.close()
+    if not ended:
+        raise click.ClickException(
+            f"the daemon (pid {pid}) has not ended after {launch.PATIENCE:.0f} s, see {places.log}"
+        )
+    return pid
+
+
+def _gone(pid: int) -> bool:
+    """Wait for the end of a process that has closed its connections: its lock must be free for the next."""
+    deadline = time.monotonic() + launch.PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@click.command()
+def release() -> None:
+    """Let the Craft Agents app have the configuration now; the daemon goes on reading."""
+    with door.connected_if_running() as client:
+        if client is None:
+            text.say("no daemon is running")
+        else:
+            client.call("daemon/release")
+            text.say("released")
+
+
+@click.command()
+@click.option("-f", "--follow", is_flag=True, help="Go on printing what is added.")
+@click.option("-n", "--lines", type=click.IntRange(min=0), default=100, help="How many of the last lines (100).")
+def logs(follow: bool, lines: int) -> None:
+    """Print the daemon's log."""
+    path = rendezvous.find().log
+    try:
+        file = open(path, encoding="utf-8", errors="replace")  # noqa: SIM115 (replaced below when the log is)
+    except FileNotFoundError:
+        raise click.ClickException(f"there is no log yet: {path}") from None
+    for line in file.read().splitlines()[-lines:] if lines else []:
+        text.say(line)
+    rest = ""
+    while follow:
+        added = file.read()
+        *complete, rest = (rest + added).split("\n")
+        for line in complete:
+            text.say(line)
+        if not added:
+            try:
+                renewed = os.stat(path).st_ino != os.fstat(file.fileno()).st_ino
+            except FileNotFoundError:
+                renewed = False
+            if renewed:
+                file.close()
+                file = open(path, encoding="utf-8", errors="replace")  # noqa: SIM115
+            else:
+                time.sleep(0.2)
+    file.close()
+    sys.stdout.flush()

@@ -1,0 +1,3 @@
+from tests.client.conftest import fake, places
+
+__all__ = ["fake", "places"]
