@@ -10,6 +10,7 @@ import time
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from io import TextIOWrapper
 from typing import Any
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -18,7 +19,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def prepare() -> None:
     """Make standard output UTF-8 that prints anything: a lone surrogate becomes the escape that JSON has for it."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def is_terminal() -> bool:
