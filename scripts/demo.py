@@ -25,7 +25,7 @@ SESSIONS: tuple[tuple[dict[str, Any], tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
     (
-        {"name": "Find the slow query", "sessionStatus": "in-progress"},
+        {"name": "Find the slow query", "sessionStatus": "needs-review"},
         (
             ("user", "The report page takes nine seconds since Tuesday."),
             (

@@ -93,7 +93,7 @@ def restart() -> None:
 
 
 def _stop(places: Places) -> int | None:
-    """Stop the daemon and wait until its process is gone; its pid, None if none ran."""
+    """Stop the daemon and wait until another can start; its pid, None if none ran."""
     link = launch.greet(places, "craftd stop")
     if link is None:
         return None
@@ -101,7 +101,7 @@ def _stop(places: Places) -> int | None:
     answer = link.ask("daemon/stop", reason="stop")
     if "error" in answer:
         raise click.ClickException(f"the daemon (pid {pid}) does not stop: {answer['error'].get('message')}")
-    ended = link.wait_for_end() and _gone(pid)
+    ended = link.wait_for_end() and _released(places)
     link.close()
     if not ended:
         raise click.ClickException(
@@ -110,16 +110,14 @@ def _stop(places: Places) -> int | None:
     return pid
 
 
-def _gone(pid: int) -> bool:
-    """Wait for the end of a process that has closed its connections: its lock must be free for the next."""
+def _released(places: Places) -> bool:
+    """Wait until a daemon that has closed its connections has let go of the lock, so that the next can have it."""
     deadline = time.monotonic() + launch.PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
+    while rendezvous.is_held(places):
+        if time.monotonic() > deadline:
+            return False
         time.sleep(0.02)
-    return False
+    return True
 
 
 @click.command()

@@ -95,6 +95,26 @@ def read_card(places: Places) -> Card | None:
     return None
 
 
+def is_held(places: Places) -> bool:
+    """Whether a daemon of this configuration lives: its lock is held as long as its process is there.
+
+    Looking takes the lock for a moment, so do not look in a loop that waits for a daemon to start.
+    """
+    import fcntl
+
+    try:
+        lock = os.open(places.lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
 def socket_folders(places: Places, environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Folders for the socket, best first: in the user's run-time folder, else below the temporary one.
 

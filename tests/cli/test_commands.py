@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -78,35 +77,20 @@ def test_status_and_stop_start_no_daemon(places: Places, fake: Behave, capsys: C
 
 
 def test_stop_ends_even_a_daemon_of_another_major_and_restart_starts_ours(
-    places: Places, fake: Behave, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    places: Places, fake: Behave, capsys: Capture
 ) -> None:
-    monkeypatch.setattr(launch, "PATIENCE", 3.0)
-    fake(hello={"protocol": "9.0", "version": "9.0"})
+    fake(lateLock=0.2, hello={"protocol": "9.0", "version": "9.0"})
     old = launch.start(places)
     while (link := launch.greet(places, "a test")) is None:
         pass
     link.close()
     fake()
-    monkeypatch.setattr(os, "kill", _reaping(os.kill))
     assert commands.run(["restart"]) == 0
     assert len(starts(places)) == 2
     assert commands.run(["stop"]) == 0
     new = starts(places)[1]
     assert new != old
     assert capsys.readouterr().out == f"running (pid {new}, version {VERSION})\nstopped (pid {new})\n"
-
-
-def _reaping(kill: Callable[[int, int], None]) -> Callable[[int, int], None]:
-    """`os.kill` that does what init does for a daemon whose starter has ended."""
-
-    def reap(pid: int, number: int) -> None:
-        try:
-            os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            pass
-        kill(pid, number)
-
-    return reap
 
 
 def test_the_reader_of_a_pipe_may_stop_reading(places: Places, fake: Behave) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import tomllib
 from pathlib import Path
@@ -104,6 +105,17 @@ def test_a_card_that_cannot_be_understood_is_no_card(tmp_path: Path, content: by
     if content is not None:
         Path(places.card).write_bytes(content)
     assert rendezvous.read_card(places) is None
+
+
+def test_only_the_lock_says_that_a_daemon_lives(tmp_path: Path) -> None:
+    places = Places(str(tmp_path))
+    assert not rendezvous.is_held(places)
+    os.mkdir(places.folder)
+    with open(places.lock, "w") as lock:
+        assert not rendezvous.is_held(places)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        assert rendezvous.is_held(places)
+    assert not rendezvous.is_held(places)
 
 
 def test_the_version_is_the_projects() -> None:
