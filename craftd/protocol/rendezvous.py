@@ -110,6 +110,8 @@ def is_held(places: Places) -> bool:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:  # a file system without locks, where nobody holds one
+        return False
     finally:
         os.close(lock)
     return False

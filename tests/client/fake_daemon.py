@@ -1,7 +1,8 @@
 """A daemon as small as can be, started in place of the real one: the lock, the socket, the card, and a few methods.
 
 `$CRAFTD_FAKE` (JSON) changes how it behaves: `hello` replaces members of its answer, `refuseStop`, `fail` (exit code),
-`silent` (never answers), `lateLock` (seconds it keeps the lock after it closed everything).
+`silent` (never answers), `lateLock` (seconds it keeps the lock after it closed everything), `answers` (results by
+method), `events` (notifications sent after the answer to each `events/subscribe`), `hangUp` (close after those).
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ def serve(connection: socket.socket) -> None:
                 break
             if "id" in message:
                 connection.sendall(wire.frame({"id": message["id"], **answer(connection, message)}))
+            if message["method"] == "events/subscribe":
+                for event in BEHAVIOUR.get("events", []):
+                    connection.sendall(wire.frame(event))
+                if BEHAVIOUR.get("hangUp"):
+                    break
     except (OSError, wire.Broken):
         pass
     with change:
@@ -43,6 +49,8 @@ def serve(connection: socket.socket) -> None:
 
 def answer(connection: socket.socket, message: dict[str, Any]) -> dict[str, Any]:
     method, params = message["method"], message.get("params", {})
+    if method in BEHAVIOUR.get("answers", {}):
+        return {"result": BEHAVIOUR["answers"][method]}
     if method == "daemon/hello":
         hello = {
             "pid": os.getpid(), "version": rendezvous.VERSION, "protocol": rendezvous.PROTOCOL,
