@@ -1,0 +1,12 @@
+"""The list of all nouns. Adding one: its file in model/, its row here, its place in store/layout.py."""
+
+from __future__ import annotations
+
+from craftd.model.labels import LABELS
+from craftd.model.noun import Noun
+from craftd.model.projects import PROJECTS
+from craftd.model.skills import SKILLS
+from craftd.model.sources import SOURCES
+from craftd.model.statuses import STATUSES
+
+NOUNS: dict[str, Noun] = {noun.name: noun for noun in (PROJECTS, SOURCES, SKILLS, STATUSES, LABELS)}

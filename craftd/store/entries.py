@@ -1,0 +1,242 @@
+"""Records that are entries of a list, or of a tree of lists, in one JSON file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from craftd.errors import Corrupt, Forbidden, Issue, Ref, ValidationFailed
+from craftd.model.noun import Facts, Noun
+from craftd.model.records import Record
+from craftd.store import atomic, files
+from craftd.store.atomic import Fingerprint
+from craftd.store.files import Document, JsonForm, Problem
+
+PARENT = "parent"
+"""Member of a nested record that names the one above it; on disk the place says it."""
+
+
+@frozen(kw_only=True)
+class Entries:
+    """Shelf of a noun whose records share one JSON file.
+
+    file: where. member: key of the list in it. around: members of a new file, the empty list among them.
+    children: key of an entry's own entries; None = a flat list.
+
+    While there is no file the noun's defaults are served; the first change writes them. A file that cannot be used
+    (no JSON, no list, something missing that must be there) serves them too, is not sound, and is never written over.
+    """
+
+    noun: Noun
+    file: str
+    member: str
+    around: Record
+    children: str | None = None
+    form: JsonForm = field(factory=JsonForm)
+
+    def keys(self, root: Path) -> list[str]:
+        return [self.file]
+
+    def key_of(self, path: str) -> str | None:
+        return self.file if path in (self.file, self.file.rpartition("/")[0]) else None
+
+    def key_for(self, id: str, value: Record) -> str:
+        return self.file
+
+    def load(self, root: Path, key: str) -> Document | None:
+        try:
+            found = files.read(root / self.file)
+        except files.Unreadable as error:
+            problem = Problem(message=error.message, code="unreadable")
+            document = self._unusable(None, atomic.fingerprint(root / self.file), problem)
+        else:
+            document = self._document(*(found or (None, None)))
+        return evolve(document, linked=(root / self.file).parent.is_symlink())
+
+    def save(
+        self, root: Path, key: str, document: Document | None, changes: Mapping[str, Record | None], facts: Facts
+    ) -> Document | None:
+        document = document or self._document(None, None)
+        if document.linked:
+            raise Forbidden(f"{self.file} is reached through a link: it is read, never written", path=self.file)
+        if not document.sound:
+            ref = Ref(self.noun.name, next(iter(changes)))
+            raise Corrupt(f"{self.file} cannot be used as it is", (root / self.file).as_uri(), ref)
+        data = document.content[self.file]
+        stored = self._new_file() if data is None else self.form.parse(data).value
+        forest = _Forest(stored[self.member], self.noun.id_member or "id", self.children)
+        forest.change(document.records, changes)
+        changed = self.form.format({**stored, self.member: forest.entries}, data)
+        files.make_folders((root / self.file).parent, root)
+        print = atomic.replace(root / self.file, changed, expect=document.prints[self.file])
+        return self._document(changed, print)
+
+    def _defaults(self) -> dict[str, Record]:
+        return {value[self.noun.id_member or "id"]: dict(value) for value in self.noun.defaults}
+
+    def _new_file(self) -> Record:
+        forest = _Forest([], self.noun.id_member or "id", self.children)
+        forest.change({}, self._defaults())
+        return {**self.around, self.member: forest.entries}
+
+    def _document(self, data: bytes | None, print: Fingerprint | None) -> Document:
+        if data is None:
+            return Document(
+                key=self.file, records=self._defaults(), prints={self.file: print}, content={self.file: None}
+            )
+        parsed = self.form.parse(data)
+        if parsed.problems:
+            return self._unusable(data, print, *parsed.problems)
+        entries = parsed.value.get(self.member)
+        if not isinstance(entries, list):
+            line = self.form.line_of(data, self.member)
+            return self._unusable(
+                data, print, Problem(message=f"{self.member}: must be a list", code="schema", line=line)
+            )
+        records: dict[str, Record] = {}
+        issues: list[Issue] = []
+        for path, id, value in _Forest(entries, self.noun.id_member or "id", self.children).walk(self.member):
+            wrong = self._wrong(id, value, records)
+            if id is not None and value is not None and id not in records:
+                records[id] = value
+                wrong += self.noun.among(id, value, records)
+            issues += [self._issue(data, path, found, id) for found in wrong]
+        missing = self.noun.must_hold(records)
+        issues += [self._issue(data, self.member, found, None) for found in missing]
+        return Document(
+            key=self.file,
+            records=self._defaults() if missing else records,
+            prints={self.file: print},
+            issues=tuple(issues),
+            sound=not missing,
+            content={self.file: data},
+        )
+
+    def _wrong(self, id: str | None, value: Record | None, records: Mapping[str, Record]) -> list[Issue]:
+        if value is None:
+            return [Issue(path="", message="must be an object", code="schema")]
+        if id is None:
+            return [Issue(path=self.noun.id_member or "id", message="must be text", code="schema")]
+        wrong = self.noun.validate(value, None)
+        if id in records:
+            wrong.append(Issue(path="id", message=f"{id!r} stands here for the second time", code="duplicate-id"))
+        return wrong
+
+    def _issue(self, data: bytes, path: str, found: Issue, id: str | None) -> Issue:
+        place = f"{path}.{found.path}" if found.path else path
+        problem = Problem(
+            message=f"{place}: {found.message}",
+            code=found.code or "schema",
+            line=self.form.line_of(data, place),
+            severity=found.severity,
+        )
+        return problem.issue(self.file, self.noun.name, id)
+
+    def _unusable(self, data: bytes | None, print: Fingerprint | None, *problems: Problem) -> Document:
+        return Document(
+            key=self.file,
+            records=self._defaults(),
+            prints={self.file: print},
+            issues=tuple(problem.issue(self.file, self.noun.name) for problem in problems),
+            sound=False,
+            content={self.file: data},
+        )
+
+
+class _Forest:
+    """The list of entries as parsed, changed in place. What is no entry, or has no id, is kept where it is."""
+
+    def __init__(self, entries: list[Any], id_member: str, children: str | None) -> None:
+        self.entries = entries
+        self.id_member = id_member
+        self.children = children
+
+    def walk(self, path: str) -> Iterator[tuple[str, str | None, Record | None]]:
+        """Depth first: dotted path, id and value (None where there is none) of every entry."""
+        yield from self._walk(self.entries, path, None)
+
+    def _walk(
+        self, entries: list[Any], path: str, parent: str | None
+    ) -> Iterator[tuple[str, str | None, Record | None]]:
+        for index, entry in enumerate(entries):
+            here = f"{path}.{index}"
+            id = self._id(entry)
+            yield here, id, self._value(entry, parent)
+            if self.children is not None and isinstance(entry, dict):
+                below = entry.get(self.children)
+                if isinstance(below, list):
+                    yield from self._walk(below, f"{here}.{self.children}", id)
+
+    def _id(self, entry: Any) -> str | None:
+        id = entry.get(self.id_member) if isinstance(entry, dict) else None
+        return id if isinstance(id, str) else None
+
+    def _value(self, entry: Any, parent: str | None) -> Record | None:
+        if not isinstance(entry, dict):
+            return None
+        if self.children is None:
+            return dict(entry)
+        value = {name: member for name, member in entry.items() if name not in (self.children, PARENT)}
+        return value if parent is None else {**value, PARENT: parent}
+
+    def change(self, old: Mapping[str, Record], changes: Mapping[str, Record | None]) -> None:
+        """Raises: ValidationFailed for a parent that is not there or is below the entry itself."""
+        for id, value in changes.items():
+            if value is None:
+                self._delete(self.entries, id)
+            elif id in old:
+                self._update(id, old[id], value)
+            else:
+                self._home(id, value).append(self._node(value))
+
+    def _node(self, value: Record) -> Record:
+        return {name: member for name, member in value.items() if self.children is None or name != PARENT}
+
+    def _update(self, id: str, old: Record, new: Record) -> None:
+        found = self._find(self.entries, id)
+        if found is None:  # deleted with its parent in the same change
+            self._home(id, new).append(self._node(new))
+            return
+        siblings, index = found
+        node = files.graft(siblings[index], self._node(old), self._node(new))
+        siblings[index] = node
+        if self.children is not None and old.get(PARENT) != new.get(PARENT):
+            del siblings[index]
+            self._home(id, new).append(node)
+
+    def _home(self, id: str, value: Record) -> list[Any]:
+        """The list a new or moved entry is appended to."""
+        parent = value.get(PARENT) if self.children is not None else None
+        if parent is None or self.children is None:
+            return self.entries
+        found = self._find(self.entries, parent)
+        if found is None:
+            issue = Issue(path=PARENT, message=f"there is no {parent!r} it could be in", code="parent-unknown")
+            raise ValidationFailed((issue,))
+        siblings, index = found
+        below = siblings[index].setdefault(self.children, [])
+        if not isinstance(below, list):
+            raise ValidationFailed((Issue(path=PARENT, message=f"{parent!r} can hold nothing", code="schema"),))
+        return below
+
+    def _find(self, entries: list[Any], id: str) -> tuple[list[Any], int] | None:
+        for index, entry in enumerate(entries):
+            if self._id(entry) == id:
+                return entries, index
+            below = entry.get(self.children) if self.children is not None and isinstance(entry, dict) else None
+            if isinstance(below, list) and (found := self._find(below, id)) is not None:
+                return found
+        return None
+
+    def _delete(self, entries: list[Any], id: str) -> None:
+        """Every entry of that id, with what is below it."""
+        entries[:] = [entry for entry in entries if self._id(entry) != id]
+        for entry in entries:
+            below = entry.get(self.children) if self.children is not None and isinstance(entry, dict) else None
+            if isinstance(below, list):
+                self._delete(below, id)
+                if not below:
+                    del entry[self.children]

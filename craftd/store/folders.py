@@ -1,0 +1,237 @@
+"""Records that are folders: one main file, texts in files beside it, and whatever else people keep there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from attrs import field, frozen
+
+from craftd.errors import Corrupt, Forbidden, InvalidParams, Issue, Ref
+from craftd.model.noun import Facts, Noun
+from craftd.model.records import Record
+from craftd.store import atomic, disk, files
+from craftd.store.atomic import Fingerprint, ForeignWrite
+from craftd.store.files import Document, Form, JsonForm, Parsed, Problem
+
+FOLDER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,199}", re.ASCII)
+"""What a name from a client must match before it becomes a path. Folders made by hand may have any name."""
+
+TRASH: Final = ".trash"
+
+
+@frozen(kw_only=True)
+class Folders:
+    """Shelf of a noun with one folder per record.
+
+    folder: where they lie. main: the file that makes a folder a record. texts: member -> file whose text it is.
+    paths: members that are paths and portable on disk. slug: member that repeats the folder's name.
+    inside: empty folders a new record begins with.
+    """
+
+    noun: Noun
+    folder: str
+    main: str
+    form: Form = field(factory=JsonForm)
+    texts: Mapping[str, str] = field(factory=dict)
+    paths: tuple[tuple[str, ...], ...] = ()
+    slug: str | None = None
+    inside: tuple[str, ...] = ()
+
+    def keys(self, root: Path) -> list[str]:
+        return [f"{self.folder}/{name}" for name, _ in files.visible_folders(root, self.folder)]
+
+    def key_of(self, path: str) -> str | None:
+        first, _, rest = path.partition("/")
+        name, _, file = rest.partition("/")
+        if first != self.folder or not name or name.startswith("."):
+            return None
+        return f"{first}/{name}" if file in ("", self.main, *self.texts.values()) else None
+
+    def key_for(self, id: str, value: Record) -> str:
+        name = id if self.slug is None else value.get(self.slug)
+        if not isinstance(name, str) or FOLDER_NAME.fullmatch(name) is None:
+            raise InvalidParams.of(self.slug or "id", "must be lower-case letters, digits and hyphens")
+        return f"{self.folder}/{name}"
+
+    def load(self, root: Path, key: str) -> Document | None:
+        content: dict[str, bytes | None] = {}
+        prints: dict[str, Fingerprint | None] = {}
+        for name in (self.main, *self.texts.values()):
+            path = f"{key}/{name}"
+            try:
+                found = files.read(root / path)
+            except files.Unreadable as error:
+                prints[path] = atomic.fingerprint(root / path)
+                return self._unreadable(root, key, path, str(error.message), prints)
+            if found is None and name == self.main:
+                return None
+            content[path], prints[path] = found or (None, None)
+        return self._document(root, key, content, prints)
+
+    def save(
+        self, root: Path, key: str, document: Document | None, changes: Mapping[str, Record | None], facts: Facts
+    ) -> Document | None:
+        [(id, new)] = changes.items()
+        if document is not None:
+            files.require_unchanged(root, document.prints)
+            if new is None:
+                self._delete(root, key, facts.now)
+                return None
+            self._require_writable(root, document, id)
+        elif new is None:
+            return None
+        contents = self._contents(root, key, document, id, new)
+        return self._write(root, key, document, contents)
+
+    def _require_writable(self, root: Path, document: Document, id: str) -> None:
+        ref = Ref(self.noun.name, id)
+        if document.linked:
+            raise Forbidden(f"{document.key} is a link: it is read, never written", path=document.key)
+        if not document.sound:
+            raise Corrupt(f"{document.key}/{self.main} cannot be read", (root / document.key).as_uri(), ref)
+
+    def _contents(
+        self, root: Path, key: str, document: Document | None, id: str, new: Record
+    ) -> dict[str, bytes | None]:
+        """What every file is to hold, by relative path; None = no file."""
+        main = f"{key}/{self.main}"
+        before = {} if document is None else document.content
+        old: Record = {} if document is None else document.records[id]
+        stored: Record = self._stored(before.get(main))
+        target = files.graft(stored, self._portable(stored, old, old), self._portable(stored, old, new))
+        data = before.get(main)
+        unchanged = data is not None and files.same(stored, target)
+        contents: dict[str, bytes | None] = {main: data if unchanged else self.form.format(target, data)}
+        for member, file in self.texts.items():
+            path = f"{key}/{file}"
+            known, text = before.get(path), new.get(member)
+            if known is None or text != old.get(member):
+                known = None if text is None else files.encoded(text)
+            contents[path] = known
+        return contents
+
+    def _stored(self, data: bytes | None) -> Record:
+        return {} if data is None else dict(self.form.parse(data).value)
+
+    def _portable(self, stored: Record, old: Record, value: Record) -> Record:
+        """*value* as the main file holds it; paths that are what they were stay as they are written there."""
+        kept = {name: member for name, member in value.items() if name not in self.texts}
+        result = files.contracted(kept, self.paths)
+        for path in self.paths:
+            if old and files.same(_at(old, path), _at(value, path)) and _at(stored, path) is not None:
+                result = _put(result, path, _at(stored, path))
+        return result
+
+    def _write(
+        self, root: Path, key: str, document: Document | None, contents: dict[str, bytes | None]
+    ) -> Document | None:
+        before = {} if document is None else document.content
+        if document is None and not (root / key).exists():
+            files.make_folders(root / self.folder, root)
+            inside = {path.rpartition("/")[2]: data for path, data in contents.items() if data is not None}
+            try:
+                atomic.create_folder(root / key, inside, self.inside)
+            except FileExistsError:
+                raise ForeignWrite(root / key) from None
+            prints = {path: atomic.fingerprint(root / path) for path in contents}
+            return self._document(root, key, contents, prints)
+        prints = dict(document.prints) if document is not None else {path: None for path in contents}
+        # The main file last: it is what makes the change visible to the app.
+        for path, data in reversed(contents.items()):
+            if data == before.get(path):
+                continue
+            if data is None:
+                disk.remove(root / path)
+                atomic.flush_name(root / path)
+                prints[path] = None
+            else:
+                prints[path] = atomic.replace(root / path, data, expect=prints[path])
+        return self._document(root, key, contents, prints)
+
+    def _delete(self, root: Path, key: str, now: int) -> None:
+        """One rename into the trash; a link is removed and what it leads to stays."""
+        folder = root / key
+        if folder.is_symlink():
+            disk.remove(folder)
+            atomic.flush_name(folder)
+            return
+        files.make_folders(root / TRASH, root)
+        wanted = root / TRASH / f"{now}-{self.noun.name}-{folder.name}"
+        target, count = wanted, 1
+        while target.exists():
+            count += 1
+            target = wanted.with_name(f"{wanted.name}-{count}")
+        disk.move_folder(folder, target)
+        # The trash first: a folder in both places after a power loss is better than one in neither.
+        atomic.flush_name(target)
+        atomic.flush_name(folder)
+
+    # -- from bytes to a document --
+
+    def _document(
+        self, root: Path, key: str, content: Mapping[str, bytes | None], prints: Mapping[str, Fingerprint | None]
+    ) -> Document:
+        main = f"{key}/{self.main}"
+        data = content[main] or b""
+        parsed = self.form.parse(data)
+        stored: Record = parsed.value
+        value = files.expanded({name: m for name, m in stored.items() if name not in self.texts}, self.paths, root)
+        for member, file in self.texts.items():
+            text = content[f"{key}/{file}"]
+            if text is not None:
+                value[member] = text.decode("utf-8", "replace")
+        id = self._id(key, value)
+        return Document(
+            key=key,
+            records={id: value},
+            prints=dict(prints),
+            issues=tuple(self._issues(main, data, key, id, value, parsed)),
+            sound=parsed.sound,
+            linked=(root / key).is_symlink(),
+            content=content,
+        )
+
+    def _id(self, key: str, value: Record) -> str:
+        folder = key.rpartition("/")[2]
+        id = folder if self.noun.id_member is None else value.get(self.noun.id_member)
+        return id if isinstance(id, str) and id else folder
+
+    def _issues(self, main: str, data: bytes, key: str, id: str, value: Record, parsed: Parsed) -> list[Issue]:
+        noun = self.noun.name
+        issues = [problem.issue(main, noun, id) for problem in parsed.problems]
+        if not parsed.sound:
+            return issues
+        folder = key.rpartition("/")[2]
+        if self.slug is not None and value.get(self.slug) != folder and isinstance(value.get(self.slug), str):
+            message = f"{self.slug} differs from the folder's name {folder!r}"
+            line = self.form.line_of(data, self.slug)
+            issues.append(Problem(message=message, code="slug-mismatch", line=line).issue(main, noun, id))
+        for found in self.noun.validate(value, None):
+            line = None if found.path in self.texts else self.form.line_of(data, found.path)
+            text = f"{found.path}: {found.message}" if found.path else found.message
+            problem = Problem(message=text, code=found.code or "schema", line=line, severity=found.severity)
+            issues.append(problem.issue(main, noun, id))
+        return issues
+
+    def _unreadable(
+        self, root: Path, key: str, path: str, message: str, prints: dict[str, Fingerprint | None]
+    ) -> Document:
+        id = key.rpartition("/")[2]
+        issue = Problem(message=message, code="unreadable").issue(path, self.noun.name, id)
+        linked = (root / key).is_symlink()
+        return Document(key=key, records={id: {}}, prints=prints, issues=(issue,), sound=False, linked=linked)
+
+
+def _at(value: Record, path: tuple[str, ...]) -> object:
+    member: object = value
+    for name in path:
+        member = member.get(name) if isinstance(member, dict) else None
+    return member
+
+
+def _put(value: Record, path: tuple[str, ...], member: object) -> Record:
+    first, *rest = path
+    return {**value, first: _put(value[first], tuple(rest), member) if rest else member}
