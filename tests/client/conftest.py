@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -23,13 +22,22 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
     """An empty configuration folder, below a short name because a socket will lie in it; its daemons are ended."""
     with tempfile.TemporaryDirectory(prefix="craftd-") as folder:
         monkeypatch.setenv("CRAFT_CONFIG_DIR", folder)
-        places = rendezvous.find()
-        yield places
-        for pid in starts(places):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+        yield rendezvous.find()
+        end_all_of(folder)
+
+
+def end_all_of(folder: str) -> None:
+    """Kill every process that was started for the configuration *folder*, those too that are only about to find out
+    that they lost the race.
+    """
+    needle = f"CRAFT_CONFIG_DIR={folder}".encode()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if int(name) != os.getpid() and needle in Path("/proc", name, "environ").read_bytes().split(b"\0"):
+                os.kill(int(name), signal.SIGKILL)
+                os.waitpid(int(name), 0)
+        except (OSError, ChildProcessError):
+            pass  # it has ended, or is not our child
 
 
 @pytest.fixture

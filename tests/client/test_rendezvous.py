@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +14,12 @@ from craftd.protocol.rendezvous import Card, Places, Untrusted
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path.resolve() / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    return home
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home folder with a short name, as homes have: names of sockets are limited."""
+    with tempfile.TemporaryDirectory(prefix="craftd-") as folder:
+        home = Path(folder).resolve()
+        monkeypatch.setenv("HOME", str(home))
+        yield home
 
 
 def test_without_a_word_the_configuration_is_the_apps(home: Path) -> None:

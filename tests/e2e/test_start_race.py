@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
@@ -17,6 +16,7 @@ import pytest
 from craftd.client import launch, wire
 from craftd.protocol import rendezvous
 from craftd.protocol.rendezvous import Places
+from tests.client.conftest import end_all_of
 
 BRIDGES = 12
 
@@ -30,11 +30,8 @@ def places(monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
         monkeypatch.setenv("CRAFT_CONFIG_DIR", f"{folder}/config")
         places = rendezvous.find()
         yield places
-        card = rendezvous.read_card(places)
-        if card is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(card.pid, signal.SIGKILL)
-            _wait_until_unlocked(places)
+        end_all_of(places.config)
+        _wait_until_unlocked(places)
 
 
 class Bridge:
