@@ -1,0 +1,158 @@
+"""What somebody else did to a transcript: two tables of its lines, before and after."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from itertools import pairwise
+from typing import Final
+
+from attrs import frozen
+
+from craftd.model.records import Record
+from craftd.store.rewrite import Edit
+from craftd.store.table import Table
+
+REMEMBERED_BYTES: Final = 1 << 20
+"""Acknowledged lines kept in memory, for a foreign program that overwrites the file in place."""
+
+
+@frozen
+class Foreign:
+    """A foreign write, as `Transcript.reload` found it. Positions are those of the reloaded transcript.
+
+    appended, changed: positions of new lines and of lines with another content. deleted: ids of lines that are gone.
+    lost_own: lines (without LF) that we had acknowledged since opening and that their save dropped. reverted:
+    (position, our line) where their save brought back what a line said before we changed it. Both are to be put back.
+    unrecoverable: how many of those could not be found any more.
+    in_order: no line without id vanished, none changed its place, and what is new stands at the end; otherwise a list
+    of single changes cannot describe what happened.
+    """
+
+    header_before: Record | None
+    header_after: Record | None
+    appended: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
+    deleted: tuple[str, ...] = ()
+    lost_own: tuple[bytes, ...] = ()
+    reverted: tuple[tuple[int, bytes], ...] = ()
+    unrecoverable: int = 0
+    in_order: bool = True
+
+
+class Ours:
+    """What this process acknowledged of one transcript since opening it, as far as memory allows."""
+
+    def __init__(self) -> None:
+        self.lines: dict[int, bytes] = {}
+        """The latest lines by digest, oldest first, REMEMBERED_BYTES at most."""
+        self.earlier: dict[str, int] = {}
+        """For each line we changed, by id, the digest it had before."""
+        self._bytes = 0
+
+    def remember(self, line: bytes) -> None:
+        digest = hash(line)
+        if digest in self.lines:
+            return
+        self.lines[digest] = line
+        self._bytes += len(line)
+        while self._bytes > REMEMBERED_BYTES and len(self.lines) > 1:
+            self._bytes -= len(self.lines.pop(next(iter(self.lines))))
+
+    def edited(self, old: Table, edits: Iterable[Edit]) -> None:
+        """The lines of *old* were changed by *edits*."""
+        for edit in edits:
+            if edit.position is not None and edit.line is not None:
+                self.remember(edit.line)
+                if (identity := old.ids[edit.position]) is not None:
+                    self.earlier[identity] = old.digests[edit.position]
+
+
+def compared(
+    old: Table,
+    new: Table,
+    header_before: Record | None,
+    header_after: Record | None,
+    *,
+    earlier: Mapping[str, int],
+    line_of: Callable[[int], bytes | None],
+) -> Foreign:
+    """How *new* came from *old*; what is still there of our own lines is marked as such in *new*.
+
+    earlier: for each line we changed, the digest it had before. line_of: bytes of the line at an old position, None if
+    they cannot be found any more.
+    """
+    what = _difference(old, new, earlier)
+    new.mark_own(old.own_ids())
+    lost = [line_of(position) for position in what.lost]
+    reverted = [(position, line_of(at)) for position, at in what.reverted]
+    return Foreign(
+        header_before,
+        header_after,
+        appended=what.appended,
+        changed=what.changed,
+        deleted=tuple(identity for position in what.deleted if (identity := old.ids[position]) is not None),
+        lost_own=tuple(line for line in lost if line is not None),
+        reverted=tuple((position, line) for position, line in reverted if line is not None),
+        unrecoverable=lost.count(None) + sum(line is None for _, line in reverted),
+        in_order=what.in_order,
+    )
+
+
+@frozen
+class _Difference:
+    """Positions of *new*: appended, changed; of *old*: deleted, lost (own lines that are gone).
+
+    reverted: (new position, old position) of own lines whose earlier content is back.
+    """
+
+    appended: tuple[int, ...]
+    changed: tuple[int, ...]
+    deleted: tuple[int, ...]
+    lost: tuple[int, ...]
+    reverted: tuple[tuple[int, int], ...]
+    in_order: bool
+
+
+def _difference(old: Table, new: Table, earlier: Mapping[str, int]) -> _Difference:
+    """Lines are the same line if they have the same id; without one, if they are equal."""
+    before, after = _by_key(old), _by_key(new)
+    appended: list[int] = []
+    changed: list[int] = []
+    reverted: list[tuple[int, int]] = []
+    kept: list[int] = []
+    last_kept = -1
+    for key, position in after.items():
+        at = before.get(key)
+        if at is None:
+            appended.append(position)
+            continue
+        kept.append(at)
+        last_kept = position
+        if old.digests[at] != new.digests[position]:
+            if old.own[at] and isinstance(key, str) and earlier.get(key) == new.digests[position]:
+                reverted.append((position, at))
+            else:
+                changed.append(position)
+    gone = [position for key, position in before.items() if key not in after]
+    deleted = tuple(position for position in gone if not old.own[position])
+    in_order = (
+        all(old.ids[position] is not None for position in deleted)
+        and all(first < second for first, second in pairwise(kept))
+        and (not appended or appended[0] > last_kept)
+    )
+    lost = tuple(position for position in gone if old.own[position])
+    return _Difference(tuple(appended), tuple(changed), deleted, lost, tuple(reverted), in_order)
+
+
+def _by_key(table: Table) -> dict[Hashable, int]:
+    """Position of every line by its id, else by its content; the second of equals gets a key of its own."""
+    positions: dict[Hashable, int] = {}
+    repeated: Counter[Hashable] = Counter()
+    for position, identity in enumerate(table.ids):
+        key: Hashable = table.digests[position] if identity is None else identity
+        if key in positions:
+            repeated[key] += 1
+            key = (key, repeated[key])
+        positions[key] = position
+    return positions

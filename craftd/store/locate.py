@@ -1,0 +1,99 @@
+"""Find a transcript's file and read it while other programs replace it.
+
+The app saves by removing `session.jsonl` and then renaming `session.jsonl.tmp`, so a missing file is usually back
+within 5 ms. If the app died in between, the complete `.tmp` is the session. Source: app 0.11.1, measured.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from craftd.model.records import Record
+from craftd.store import atomic, disk
+from craftd.store.atomic import Fingerprint
+from craftd.store.lines import Body, Scan, read_head, scan
+from craftd.store.table import Damage, Table
+
+ABSENCE_MS: Final = 100
+"""How long a missing file may still be on its way."""
+
+SCAN_ATTEMPTS: Final = 3
+"""How often a file that grows while it is read is read again; then what was there at the beginning is taken."""
+
+
+def locate(path: Path) -> Path:
+    """*path*, or its `.tmp` if that is complete and the file itself stays away.
+
+    Raises: FileNotFoundError if there is neither.
+    """
+    rescue = path.with_name(path.name + ".tmp")
+    deadline = time.monotonic() + ABSENCE_MS / 1000
+    while not path.exists():
+        if not rescue.exists():
+            # Renamed between the two looks, or there is no such session.
+            os.stat(path)
+            break
+        if time.monotonic() > deadline:
+            if not _complete(rescue, path.parent.name):
+                raise FileNotFoundError(2, "neither the file nor a complete .tmp is there", str(path))
+            return rescue
+        time.sleep(0.001)
+    return path
+
+
+def header_of(path: Path, directory: str) -> tuple[Record | None, Fingerprint, tuple[Damage, ...]]:
+    """Line 1 alone, however long: (header with paths expanded or None, fingerprint, what is wrong with line 1).
+
+    Raises: FileNotFoundError, OSError.
+    """
+    actual = locate(path)
+    fd = disk.open_read(actual)
+    try:
+        known = atomic.of_stat(os.fstat(fd))
+        head = read_head(fd, known.size, directory, path.parent.name)
+    finally:
+        disk.close(fd)
+    return head.header, known, (*head.damage, *damage_of_place(path, actual))
+
+
+def scan_file(
+    actual: Path, name: str, directory: str, known: tuple[Body, Table] | None = None
+) -> tuple[Fingerprint, Scan]:
+    """Everything in the file and the fingerprint that belongs to it. *known*: see `lines.scan`. Raises: OSError."""
+    fd = disk.open_read(actual)
+    try:
+        for _ in range(SCAN_ATTEMPTS):
+            before = atomic.of_stat(os.fstat(fd))
+            found = scan(fd, before.size, directory, name, known)
+            if atomic.of_stat(os.fstat(fd)) == before:
+                break
+        # Still growing: what was read is true, and the next comparison with the disk will say that there is more.
+        return before, found
+    finally:
+        disk.close(fd)
+
+
+def damage_of_place(path: Path, actual: Path) -> tuple[Damage, ...]:
+    """Damage that lies not in the file but in where it is."""
+    found: list[Damage] = []
+    if actual.name != path.name:
+        found.append(Damage("rescued", None, f"read from {actual.name}; {path.name} is missing"))
+    if path.parent.is_symlink():
+        found.append(Damage("linked", None, "the session's folder is a link"))
+    return tuple(found)
+
+
+def _complete(path: Path, name: str) -> bool:
+    """Whether the app had finished writing this file: line 1 is sound, and the last line has its end."""
+    try:
+        fd = disk.open_read(path)
+    except FileNotFoundError:
+        return False
+    try:
+        size = os.fstat(fd).st_size
+        return size > 0 and os.pread(fd, 1, size - 1) == b"\n" and read_head(fd, size, "", name).sound
+    finally:
+        disk.close(fd)

@@ -1,0 +1,192 @@
+"""A transcript written anew: another line 1, some lines changed or taken out, everything else copied unparsed.
+
+Copying is the kernel's work and may happen outside the workspace's queue (`Prepared`). What was appended meanwhile is
+copied when the names are swapped.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from craftd.model.portable import parse_line
+from craftd.model.records import Record
+from craftd.store import atomic, disk
+from craftd.store.lines import Head, scan
+from craftd.store.table import MARK_EVERY, Table
+
+
+@frozen
+class Edit:
+    """Bytes *start* to *stop* of the body become *data*. position: the line this is about, None = padding.
+
+    line: the new line without LF, None = the line goes away.
+    """
+
+    start: int
+    stop: int
+    data: bytes
+    position: int | None = None
+    line: bytes | None = None
+
+
+@define
+class Prepared:
+    """A new file beside the old one: written, for the most part flushed, and waiting for its name.
+
+    first_line: the new line 1 with its LF, None = everything before the body was copied as it is.
+    length: bytes of the old body that were copied. generation: of the transcript it was made from.
+    """
+
+    temporary: Path
+    fd: int
+    first_line: bytes | None
+    edits: tuple[Edit, ...]
+    length: int
+    generation: int
+    spent: bool = field(default=False, init=False)
+
+    def discard(self) -> None:
+        """Throw the new file away; without effect once it has its name."""
+        self.release()
+        atomic.discard(self.temporary)
+
+    def release(self) -> None:
+        if not self.spent:
+            self.spent = True
+            disk.close(self.fd)
+
+
+def edits_for(
+    table: Table, count: int, replaced: Mapping[int, bytes | None], source: int, body: int, length: int
+) -> tuple[Edit, ...]:
+    """What to change in a body of *length* bytes and *count* lines; *source*: the file, whose body begins at *body*.
+
+    A replaced line keeps what stands around it and gets an LF if it had none. A line taken out takes its LF along.
+    NUL bytes that stand beside lines go.
+    """
+
+    def gap_after(position: int) -> bytes:
+        start = table.end(position) if position >= 0 else 0
+        stop = table.offsets[position + 1] if position + 1 < count else length
+        return os.pread(source, stop - start, body + start)
+
+    edits = []
+    for position, line in sorted(replaced.items()):
+        start, stop = table.offsets[position], table.end(position)
+        gap = gap_after(position)
+        if line is not None:
+            edits.append(Edit(start, stop, line if b"\n" in gap else line + b"\n", position, line))
+        else:
+            first_on_its_line = position == 0 or b"\n" in gap_after(position - 1)
+            edits.append(Edit(start, stop + (gap.find(b"\n") + 1 if first_on_its_line else 0), b"", position))
+    edits += [Edit(start, stop, data) for start, stop, data in table.padding]
+    edits.sort(key=lambda edit: (edit.start, edit.stop))
+    done = 0
+    kept = []
+    for edit in edits:
+        # Padding inside the gap that goes with a line taken out.
+        if edit.start >= done:
+            kept.append(edit)
+            done = edit.stop
+    return tuple(kept)
+
+
+def copy_body(source: int, target: int, body: int, length: int, edits: tuple[Edit, ...]) -> None:
+    """Write the first *length* bytes of the body with *edits* applied at the end of *target*."""
+    at = 0
+    for edit in edits:
+        disk.copy_range(source, target, body + at, body + edit.start)
+        if edit.data:
+            disk.write(target, edit.data)
+        at = edit.stop
+    disk.copy_range(source, target, body + at, body + length)
+
+
+def body_after(
+    prepared: Prepared,
+    head: Head,
+    table: Table,
+    digest: hashlib.blake2b | None,
+    source: int,
+    size: int,
+    directory: str,
+    name: str,
+) -> tuple[Table, hashlib.blake2b | None]:
+    """Table and digest (None = not known) of the body in a prepared file with a new line 1.
+
+    *head*, *table*, *digest*: of the old file, open as *source*. *size*: bytes of the new file so far.
+    """
+    if head.alone and not prepared.edits:
+        return table, digest
+    if head.alone and not table.damage:
+        return _edited(table, prepared.edits, directory, source, head.body), None
+    # Line numbers and kinds of damage change: only a look at the new file says how.
+    found = scan(prepared.fd, size, directory, name)
+    ours = {table.ids[edit.position] for edit in prepared.edits if edit.position is not None and edit.line is not None}
+    found.table.mark_own(table.own_ids() | {identity for identity in ours if identity is not None})
+    return found.table, found.digest
+
+
+def _edited(table: Table, edits: tuple[Edit, ...], directory: str, source: int, body: int) -> Table:
+    """The table of an undamaged body after *edits*. *source*: the old file, whose body begins at *body*.
+
+    Messages are counted again from the first change that matters on: not at all if no changed message adds anything
+    else to the counters than before.
+    """
+    new = Table(directory)
+    position = shift = 0
+    recount: int | None = None
+    for edit in edits:
+        upto = bisect_left(table.offsets, edit.start)
+        new.take(table, position, upto, shift)
+        position = upto
+        if edit.position is not None:
+            position += 1
+            record: Record | None = None
+            if edit.line is not None:
+                record = parse_line(edit.line, directory)
+                new.put(edit.start + shift, edit.line, record, own=True)
+            if recount is None and not _counts_alike(table, edit.position, record, directory, source, body):
+                recount = edit.position
+        shift += len(edit.data) - (edit.stop - edit.start)
+    new.take(table, position, len(table), shift)
+    if recount is None:
+        new.counted_as(table)
+    else:
+        mark = recount // MARK_EVERY * MARK_EVERY
+        new.count_from(mark, table, _records(table, mark, edits, directory, source, body))
+    return new
+
+
+def _counts_alike(table: Table, position: int, new: Record | None, directory: str, source: int, body: int) -> bool:
+    if new is None:
+        return False
+    before = table.mark_before(position)
+    old = parse_line(_line(table, position, source, body), directory)
+    return before.add(old) == before.add(new)
+
+
+def _records(
+    table: Table, start: int, edits: tuple[Edit, ...], directory: str, source: int, body: int
+) -> Iterator[Record]:
+    """The messages from old position *start* on, as they are after *edits*."""
+    lines = {edit.position: edit.line for edit in edits if edit.position is not None}
+    for position in range(start, len(table)):
+        if position not in lines:
+            yield parse_line(_line(table, position, source, body), directory)
+        elif (line := lines[position]) is not None:
+            yield parse_line(line, directory)
+
+
+def _line(table: Table, position: int, source: int, body: int) -> bytes:
+    line = os.pread(source, table.lengths[position], body + table.offsets[position])
+    if hash(line) != table.digests[position]:
+        raise OSError(errno.EIO, "file changed while it was read")
+    return line

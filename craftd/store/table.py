@@ -1,0 +1,188 @@
+"""Where every line of a transcript's body stands, what it is called and what it hashes to; the counters along the way.
+
+Offsets count from the beginning of the body, so a new line 1 moves nothing. About 100 bytes per line, and adding a
+line costs the same however many there are. A table only ever grows; whoever changes lines builds another one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Container, Iterable
+from typing import Final
+
+from attrs import frozen
+
+from craftd.model.messages import Counters
+from craftd.model.records import Record
+
+MARK_EVERY: Final = 512
+"""Lines between two stored counters: counting again after a change near the end reads at most this many."""
+
+_PENDING_BYTES: Final = 1 << 20
+"""Parsed messages that wait to be counted together hold at most about this much text."""
+
+
+@frozen
+class Damage:
+    """Something wrong with a transcript. line: 1-based, None for the file as a whole.
+
+    code: header-unreadable, header-missing, line-unreadable, torn-tail, nul-bytes, id-mismatch, id-repeated,
+    count-mismatch, rescued or linked (protocol.md, Damage).
+    """
+
+    code: str
+    line: int | None
+    message: str
+
+
+class Table:
+    """Positions count everything that is listed, damaged lines too; an *index* counts messages alone."""
+
+    def __init__(self, directory: str) -> None:
+        self.offsets = array("Q")
+        self.lengths = array("Q")
+        self.digests = array("q")
+        """Hash of each line's bytes, good within this process."""
+        self.ids: list[str | None] = []
+        self.own = bytearray()
+        """1 for each line this process has acknowledged."""
+        self.unreadable: list[int] = []
+        """Positions without a record, ascending."""
+        self.flaws: dict[int, Damage] = {}
+        """Damage of single positions."""
+        self.damage: list[Damage] = []
+        """All damage of the body, by line."""
+        self.padding: list[tuple[int, int, bytes]] = []
+        """(start, stop, replacement) of runs of NUL bytes that the next rewrite drops."""
+        self._marks: list[Counters] = []
+        self._counters = Counters(directory=directory)
+        self._pending: list[Record] = []
+        self._pending_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def counters(self) -> Counters:
+        """What the lines add up to."""
+        if self._pending:
+            self._counters = self._counters.extend(self._pending)
+            self._pending = []
+            self._pending_bytes = 0
+        return self._counters
+
+    def add(self, offset: int, raw: bytes, record: Record | None, *, own: bool = False) -> None:
+        """One line more, and count it. None = it cannot be read."""
+        position = len(self.offsets)
+        if position % MARK_EVERY == 0:
+            self._marks.append(self.counters)
+        self.put(offset, raw, record, own=own)
+        if record is None:
+            self.unreadable.append(position)
+            return
+        self._pending.append(record)
+        self._pending_bytes += len(raw)
+        if self._pending_bytes > _PENDING_BYTES:
+            self._counters = self.counters
+
+    def put(self, offset: int, raw: bytes, record: Record | None, *, own: bool = False) -> None:
+        """One line more, not counted."""
+        identity = None if record is None else record.get("id")
+        self.ids.append(identity if isinstance(identity, str) else None)
+        self.offsets.append(offset)
+        self.lengths.append(len(raw))
+        self.digests.append(hash(raw))
+        self.own.append(own)
+
+    def report(self, damage: Damage, position: int | None = None) -> None:
+        self.damage.append(damage)
+        if position is not None:
+            self.flaws[position] = damage
+
+    def end(self, position: int) -> int:
+        """Offset behind the line at *position*."""
+        return self.offsets[position] + self.lengths[position]
+
+    def index_of(self, position: int) -> int | None:
+        """Index of the message at *position*, None for a damaged line."""
+        before = bisect_left(self.unreadable, position)
+        damaged = before < len(self.unreadable) and self.unreadable[before] == position
+        return None if damaged else position - before
+
+    def position_of(self, index: int) -> int | None:
+        """Position of message number *index* (0-based), None if there are fewer."""
+        position = index
+        for damaged in self.unreadable:
+            if damaged > position:
+                break
+            position += 1
+        return position if index >= 0 and position < len(self) else None
+
+    def find(self, identity: str) -> int | None:
+        """Position of the first message called *identity*."""
+        try:
+            return self.ids.index(identity)
+        except ValueError:
+            return None
+
+    def latest(self, number: int) -> dict[str, int]:
+        """Positions by id of the last *number* lines and of all our own; of equal ids the first."""
+        first = max(0, len(self) - number)
+        positions: dict[str, int] = {}
+        for position in (*(at for at in range(first) if self.own[at]), *range(first, len(self))):
+            if (identity := self.ids[position]) is not None:
+                positions.setdefault(identity, position)
+        return positions
+
+    def settle_tail(self) -> None:
+        """A torn last line that got its LF is a damaged line like others."""
+        flaw = self.flaws.get(len(self) - 1)
+        if flaw is not None and flaw.code == "torn-tail":
+            self.damage.remove(flaw)
+            self.report(Damage("line-unreadable", flaw.line, flaw.message), len(self) - 1)
+
+    def mark_own(self, ids: Container[str]) -> None:
+        """The lines with these *ids* are ours, no others."""
+        for position, identity in enumerate(self.ids):
+            self.own[position] = identity is not None and identity in ids
+
+    def own_ids(self) -> set[str]:
+        return {identity for identity, own in zip(self.ids, self.own, strict=True) if own and identity is not None}
+
+    def copy(self) -> Table:
+        table = Table(self.counters.directory)
+        table.take(self, 0, len(self), 0)
+        table.unreadable, table.flaws = list(self.unreadable), dict(self.flaws)
+        table.damage, table.padding = list(self.damage), list(self.padding)
+        table.counted_as(self)
+        return table
+
+    def take(self, other: Table, start: int, stop: int, shift: int) -> None:
+        """Lines *start* to *stop* of *other*, *shift* bytes further on, not counted and without their damage."""
+        offsets = other.offsets[start:stop]
+        self.offsets.extend(array("Q", [offset + shift for offset in offsets]) if shift else offsets)
+        self.lengths.extend(other.lengths[start:stop])
+        self.digests.extend(other.digests[start:stop])
+        self.ids.extend(other.ids[start:stop])
+        self.own.extend(other.own[start:stop])
+
+    def counted_as(self, other: Table) -> None:
+        """The lines, one for one, add up to what those of *other* do."""
+        self._marks, self._counters = list(other._marks), other.counters
+
+    def mark_before(self, position: int) -> Counters:
+        """Counters of the lines up to some place at or before *position*."""
+        return self._marks[position // MARK_EVERY]
+
+    def count_from(self, position: int, other: Table, records: Iterable[Record]) -> None:
+        """Take the counters before *position* (a multiple of MARK_EVERY) from *other*, which is equal up to there, and
+        count the *records* from there on."""
+        number = position // MARK_EVERY
+        self._marks = other._marks[:number]
+        self._counters = other._marks[number] if number < len(other._marks) else other.counters
+        for record in records:
+            if position % MARK_EVERY == 0:
+                self._marks.append(self.counters)
+            position += 1
+            self._pending.append(record)
