@@ -13,6 +13,7 @@ from attrs import frozen
 
 from craftd.errors import Issue
 from craftd.model.json_text import JS_WHITESPACE, utf16_cut, utf16_length
+from craftd.model.noun import Noun
 from craftd.model.portable import TOKEN, occurrences
 from craftd.model.records import Record
 
@@ -201,3 +202,13 @@ def _cut(text: str, directory: str) -> str:
 
 def _string(value: object) -> str | None:
     return value if isinstance(value, str) else None
+
+
+MESSAGES = Noun(
+    name="messages",
+    verbs=frozenset({"list", "get"}),
+    parents=("session",),
+    id_pattern=re.compile(r"[^\x00-\x1f]{1,200}"),
+    fields=("id", "type", "timestamp"),
+    sort="",
+)

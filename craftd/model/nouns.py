@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from craftd.model.labels import LABELS
+from craftd.model.messages import MESSAGES
 from craftd.model.noun import Noun
 from craftd.model.projects import PROJECTS
+from craftd.model.sessions import SESSIONS
 from craftd.model.skills import SKILLS
 from craftd.model.sources import SOURCES
 from craftd.model.statuses import STATUSES
+from craftd.model.workspaces import WORKSPACES
 
-NOUNS: dict[str, Noun] = {noun.name: noun for noun in (PROJECTS, SOURCES, SKILLS, STATUSES, LABELS)}
+NOUNS: dict[str, Noun] = {
+    noun.name: noun for noun in (WORKSPACES, SESSIONS, MESSAGES, PROJECTS, SOURCES, SKILLS, STATUSES, LABELS)
+}

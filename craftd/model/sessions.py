@@ -12,8 +12,9 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 from craftd.errors import Issue
-from craftd.model import portable
+from craftd.model import ids, portable
 from craftd.model.json_text import equal, js_trim
+from craftd.model.noun import Noun
 from craftd.model.records import Record
 
 PERSISTENT = (
@@ -256,3 +257,26 @@ def _problems(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 def _with_tilde(name: str, value: Any, home: str) -> Any:
     return portable.contract_home(value, home) if name in _HOME_FIELDS and isinstance(value, str) else value
+
+
+SESSIONS = Noun(
+    name="sessions",
+    id_pattern=ids.SESSION_ID,
+    light=LIGHT,
+    volatile=VOLATILE,
+    immutable=IMMUTABLE,
+    sort="-lastMessageAt",
+    fields=PERSISTENT + COMPUTED,
+    filters={
+        "state": "active (not archived), inbox, completed, archived or all",
+        "label": "a label or one below it",
+        "status": "status id; no status counts as todo",
+        "project": "id of the project it is bound to",
+        "parent": "id of the session it belongs to",
+        "text": "part of name, preview or id",
+        "unread": "has an unread answer",
+        "flagged": "is flagged",
+        "hidden": "is hidden",
+    },
+    validate=validate,
+)

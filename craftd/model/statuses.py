@@ -33,11 +33,6 @@ FIELDS: dict[str, Check] = {
 SCHEMA = shape(FIELDS, required=("id", "label", "category", "isFixed", "isDefault", "order"))
 
 
-def closed(records: Mapping[str, Record]) -> frozenset[str]:
-    """Ids of the statuses that end a session."""
-    return frozenset(id for id, value in records.items() if value.get("category") == "closed")
-
-
 def new(value: Record, facts: Facts) -> tuple[str, Record]:
     """A status at the end of the list unless *value* says where; never fixed, never default, as in the app."""
     short = choose_slug(str(value.get("label", "")), (), "status")[:LONGEST_NEW]

@@ -1,0 +1,276 @@
+"""The global scope: the configuration folder, the registry, and which workspaces are open."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from attrs import define, field
+
+from craftd.errors import InvalidParams, InvalidState, Issue, NotFound, Ref, ServerCancelled
+from craftd.model import portable, workspaces
+from craftd.model.noun import Facts
+from craftd.model.records import Item, Record
+from craftd.model.workspaces import WORKSPACES
+from craftd.workspace.commit import Commit, Done, Planned, Unit
+from craftd.workspace.index import Index
+from craftd.workspace.journal import Change, Journal, Origin
+from craftd.workspace.queue import Queue
+from craftd.workspace.registry import (
+    REGISTRY,
+    Known,
+    ObjectFile,
+    Register,
+    RegistryUnit,
+    SettingsUnit,
+    Unregister,
+    UpdateSettings,
+    folder_identity,
+)
+from craftd.workspace.rows import PlainRow
+from craftd.workspace.workspace import Listener, Surroundings, Workspace
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks at the registry and the app's lock: two `stat` calls."""
+
+
+@define(eq=False)
+class Home:
+    """config: the configuration folder, links resolved. Made by `Home.open`."""
+
+    id: None
+    config: Path
+    around: Surroundings
+    journal: Journal
+    index: Index
+    file: ObjectFile
+    known: dict[str, Known] = field(factory=dict)
+    listeners: set[Listener] = field(factory=set)
+    opened: Callable[[Workspace], None] = lambda workspace: None
+    """Told of every workspace when it is open."""
+    _open: dict[str, Workspace] = field(factory=dict)
+    _opening: dict[str, asyncio.Task[Workspace]] = field(factory=dict)
+    _thread: ThreadPoolExecutor = field(factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="scope-global"))
+    _queue: Queue = field(init=False)
+    _tasks: list[asyncio.Task[Any]] = field(factory=list)
+
+    @classmethod
+    async def open(cls, config: Path, around: Surroundings) -> Home:
+        epoch = token_hex(4)
+        index = Index(epoch, WORKSPACES.sort, fields=frozenset({"name", "path", "slug", "id", "createdAt"}))
+        home = cls(None, config, around, Journal(None, epoch), index, ObjectFile(config / REGISTRY))
+        home._queue = Queue(home, home._thread, around.pool)
+        home._tasks.append(around.spawn(home._queue.run()))
+        await home.look()
+        home._tasks.append(around.spawn(home._keep_looking()))
+        return home
+
+    async def close(self) -> None:
+        for workspace in list(self._open.values()):
+            await workspace.close()
+        self._open.clear()
+        self._queue.refuse(ServerCancelled("the daemon stops"))
+        await self._queue.drained()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._thread.shutdown()
+
+    # Which workspace is meant
+
+    @property
+    def open_workspaces(self) -> list[Workspace]:
+        return list(self._open.values())
+
+    def find(self, name: str) -> str | None:
+        """Registry id of the workspace called *name*: an id, its own `ws_` id, a slug or a path; None = no such one.
+
+        Raises InvalidParams when a slug or `ws_` id fits several.
+        """
+        if name in self.known:
+            return self._first(name)
+        if "/" in name or name.startswith("~"):
+            wanted = Path(portable.expand_home(name, self.around.home))
+            identity = folder_identity(wanted)
+            for id, known in self.known.items():
+                if known.entry.root == wanted or (identity and folder_identity(known.entry.root) == identity):
+                    return self._first(id)
+            return None
+        fits = {
+            self._first(id)
+            for id, known in self.known.items()
+            if name in ((known.settings.value or {}).get("id"), known.entry.root.name)
+        }
+        if len(fits) > 1:
+            raise InvalidParams.of("workspace", f"{name!r} fits several workspaces: {', '.join(sorted(fits))}")
+        return next(iter(fits), None)
+
+    def _first(self, id: str) -> str:
+        """Further registry entries of one folder share the scope of the first."""
+        row: PlainRow | None = self.index.get(id)
+        return row.info.get("aliasOf", id) if row is not None else id
+
+    def workspace(self, name: str) -> Workspace | asyncio.Task[Workspace]:
+        """The open workspace, or the task that opens it. Raises NotFound, InvalidParams."""
+        id = self.find(name)
+        if id is None:
+            raise NotFound(Ref("workspaces", name))
+        workspace = self._open.get(id)
+        if workspace is not None:
+            return workspace
+        if id not in self._opening:
+            self._opening[id] = asyncio.create_task(self._open_one(id))
+        return self._opening[id]
+
+    async def _open_one(self, id: str) -> Workspace:
+        try:
+            workspace = await Workspace.open(id, self.known[id].entry.root, self.around)
+            self._open[id] = workspace
+            self.opened(workspace)
+            return workspace
+        finally:
+            del self._opening[id]
+
+    # Changes
+
+    def now(self) -> int:
+        return self.around.clock()
+
+    async def commit(self, commit: Commit) -> Done:
+        return await self._queue.commit(commit)
+
+    def plan_creation(self, value: Record, *, adopt: bool) -> Register:
+        """What `workspaces/create` is about to do; looks at the disk, changes nothing.
+
+        Raises InvalidParams, InvalidState (a folder that is neither empty nor a workspace, unless *adopt*).
+        """
+        unknown = value.keys() - {"name", "path"}
+        if unknown:
+            raise InvalidParams.of(f"value.{sorted(unknown)[0]}", "is unknown: a new workspace has name and path")
+        name, path = value.get("name"), value.get("path")
+        if name is not None and (not isinstance(name, str) or not name.strip()):
+            raise InvalidParams.of("value.name", "must be text that is not empty")
+        if path is not None and not isinstance(path, str):
+            raise InvalidParams.of("value.path", "must be text")
+        if name is None and path is None:
+            raise InvalidParams.of("value.name", "required (or a path)")
+        if path is None:
+            container = self.config / "workspaces"
+            taken = {entry.name for entry in container.iterdir()} if container.is_dir() else set()
+            root = container / workspaces.choose_slug(name or "", taken)
+        else:
+            root = Path(portable.expand_home(path, self.around.home, cwd="/"))
+            if not (path.startswith(("/", "~", "$HOME", "${HOME}"))):
+                raise InvalidParams.of("value.path", "must be absolute, or begin with ~")
+        if root.exists() and not root.is_dir():
+            raise InvalidState(f"{root} is not a folder", "file", ())
+        settings = ObjectFile(root / REGISTRY)
+        settings.read()
+        if settings.problem is not None:
+            raise InvalidState(f"{root}/config.json {settings.problem}", "damaged", ())
+        config = None
+        if settings.value is None:
+            if root.is_dir() and any(root.iterdir()) and not adopt:
+                message = f"{root} is neither empty nor a workspace; say adopt: true to make it one, its files stay"
+                raise InvalidState(message, "not-empty", ("adopt",))
+            shown = name or root.name or "Untitled"
+            config = workspaces.new_config(shown, workspaces.choose_slug(shown), self.now(), self.around.pick)
+        return Register(
+            origin=Origin(kind="daemon"),
+            id=workspaces.new_registry_id(self.around.pick),
+            root=root,
+            name=name or str((settings.value or {}).get("name") or root.name),
+            config=config,
+            home=self.around.home,
+        )
+
+    async def unregister(self, commit: Unregister) -> Done:
+        done = await self.commit(commit)
+        workspace = self._open.pop(commit.id, None)
+        if workspace is not None:
+            await workspace.close()
+        return done
+
+    def facts(self) -> Facts:
+        return Facts(now=self.now(), pick=self.around.pick, home=self.around.home)
+
+    def item(self, name: str) -> Item:
+        """Raises NotFound."""
+        id = name if name in self.known else self.find(name)
+        row: PlainRow | None = self.index.get(id) if id is not None else None
+        if row is None:
+            raise NotFound(Ref("workspaces", name))
+        return row.item()
+
+    def issues(self) -> dict[str, list[Issue]]:
+        """What is wrong with the configuration folder and the registered folders."""
+        found: dict[str, list[Issue]] = {}
+        if self.file.problem is not None:
+            found[REGISTRY] = [Issue(path=REGISTRY, message=self.file.problem, code="config-unreadable")]
+        for known in self.known.values():
+            for issue in known.issues():
+                found.setdefault(issue.path, []).append(issue)
+        return found
+
+    # What the queue needs (Backing)
+
+    def open_unit(self, key: str) -> Unit:
+        if key == REGISTRY:
+            return RegistryUnit(self.around.home, self.file, self.index, self.known, self.around.pick)
+        id = key.partition("/")[2]
+        known = self.known.get(id)
+        if known is None:
+            raise NotFound(Ref("workspaces", id))
+        row: PlainRow | None = self.index.get(id)
+        return SettingsUnit(key, known, self.index, row.info.get("aliasOf") if row is not None else None)
+
+    def preparation(self, key: str, commits: Sequence[Commit]) -> None:
+        return None
+
+    def prepared(self, unit: Unit, result: Any) -> None: ...
+
+    def settled(self, units: Sequence[Unit]) -> None: ...
+
+    def permit(self) -> None:
+        self.around.guard.permit()
+
+    def announce(self, change: Change) -> None:
+        for listener in list(self.listeners):
+            listener(None, change)
+
+    # Looking
+
+    async def look(self) -> None:
+        """Notice changes of the registry and of the settings of its workspaces."""
+        await self._queue.commit(LookAtRegistry(origin=Origin(kind="disk")))
+
+    sync = look
+
+    async def _keep_looking(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            await loop.run_in_executor(self.around.pool, self.around.guard.look)
+            await self.look()
+
+
+@define(eq=False, kw_only=True)
+class LookAtRegistry(Commit):
+    """The unit does the work."""
+
+    @property
+    def unit(self) -> str:
+        return REGISTRY
+
+    def plan(self, unit: Unit, now: int) -> Planned:
+        return Planned(None)
+
+
+__all__ = ["Home", "Unregister", "UpdateSettings"]

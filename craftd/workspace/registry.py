@@ -1,0 +1,412 @@
+"""The global `config.json` and the settings of each workspace, as units of the global scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+
+from craftd.errors import AlreadyExists, Corrupt, Issue, NotFound, Ref, VersionConflict
+from craftd.model import json_text, portable, workspaces
+from craftd.model import patch as patches
+from craftd.model.noun import Facts
+from craftd.model.records import Record, version_of
+from craftd.model.workspaces import WORKSPACES
+from craftd.store import atomic, disk
+from craftd.store.atomic import Fingerprint
+from craftd.store.entries import Entries
+from craftd.store.layout import SHELVES
+from craftd.workspace.commit import Commit, Planned, Unit
+from craftd.workspace.index import Index
+from craftd.workspace.journal import Change
+from craftd.workspace.rows import PlainRow
+from craftd.workspace.verbs import Updated, refuse_errors, refuse_immutable
+
+REGISTRY = "config.json"
+
+
+@frozen
+class Entry:
+    """One line of the registry. root: absolute, `~` expanded; raw: the entry as stored."""
+
+    id: str
+    root: Path
+    raw: Record
+
+    @property
+    def ref(self) -> Ref:
+        return Ref("workspaces", self.id)
+
+
+@define(eq=False)
+class ObjectFile:
+    """A JSON object file as last read. problem: why it could not be used; its bytes are then left alone."""
+
+    path: Path
+    value: Record | None = None
+    fingerprint: Fingerprint | None = None
+    problem: str | None = None
+
+    def unchanged(self) -> bool:
+        return atomic.fingerprint(self.path) == self.fingerprint
+
+    def read(self) -> None:
+        """Read again; an unusable file keeps the last good value."""
+        try:
+            data, self.fingerprint = atomic.read(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            self.value, self.fingerprint, self.problem = None, None, None
+            return
+        try:
+            value = json_text.loads(data.removeprefix(b"\xef\xbb\xbf"))
+        except ValueError as error:
+            self.problem = f"is not JSON: {error}"
+            return
+        if not isinstance(value, dict):
+            self.problem = "is not a JSON object"
+            return
+        self.value, self.problem = value, None
+
+    def write(self, value: Record) -> None:
+        """Raises ForeignWrite, OSError."""
+        self.fingerprint = atomic.replace(self.path, json_text.dumps_indented(value), expect=self.fingerprint)
+        self.value = value
+
+
+def entries_of(config: Record | None, home: str) -> list[Entry]:
+    """Usable entries of a parsed registry, in order; the first of equal ids is meant."""
+    found: dict[str, Entry] = {}
+    for raw in (config or {}).get("workspaces", ()):
+        if not isinstance(raw, dict):
+            continue
+        id, root = raw.get("id"), raw.get("rootPath")
+        if isinstance(id, str) and WORKSPACES.id_pattern.fullmatch(id) and isinstance(root, str) and root:
+            found.setdefault(id, Entry(id, Path(portable.expand_home(root, home)), raw))
+    return list(found.values())
+
+
+def folder_identity(root: Path) -> tuple[int, int] | None:
+    """(device, inode) of the folder, None where there is none: two entries with one identity are one scope."""
+    try:
+        found = root.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino)
+
+
+@define(eq=False)
+class Known:
+    """A registered workspace: its entry and the settings in its folder."""
+
+    entry: Entry
+    settings: ObjectFile
+
+    def row(self, alias_of: str | None) -> PlainRow:
+        stored = self.settings.value or {}
+        name = stored.get("name") or self.entry.raw.get("name") or self.entry.root.name or "Untitled"
+        value = {**stored, "name": name, "path": str(self.entry.root)}
+        info: dict[str, Any] = {}
+        if not self.entry.root.is_dir():
+            info["missing"] = True
+        if alias_of is not None:
+            info["aliasOf"] = alias_of
+        if self.settings.problem is not None:
+            info["issues"] = [issue.as_json() for issue in self.issues()]
+        return PlainRow(
+            self.entry.id, f"workspaces/{self.entry.id}", value, version_of(value, WORKSPACES.volatile), info, None
+        )
+
+    def issues(self) -> list[Issue]:
+        path, id = str(self.entry.root), self.entry.id
+        if not self.entry.root.is_dir():
+            message = f"the folder {path} is not there"
+            return [Issue(path=path, message=message, code="folder-missing", noun="workspaces", id=id)]
+        if self.settings.problem is not None:
+            message, path = self.settings.problem, str(self.settings.path)
+            return [Issue(path=path, message=message, code="config-unreadable", noun="workspaces", id=id)]
+        return []
+
+
+@define(eq=False)
+class RegistryUnit(Unit):
+    """The list of workspaces inside a round. trees: folders to make before the list names them."""
+
+    home: str
+    file: ObjectFile
+    index: Index
+    known: dict[str, Known]
+    pick: Callable[[int], int]
+    key: str = REGISTRY
+    trees: list[Tree] = field(factory=list)
+    _staged: Record | None = None
+    _rows: dict[str, PlainRow] = field(factory=dict)
+
+    @property
+    def dirty(self) -> bool:
+        return self._staged is not None
+
+    def config(self) -> Record:
+        if self.file.problem is not None:
+            raise Corrupt(f"config.json {self.file.problem}; nothing is written over it", self.file.path.as_uri())
+        return self._staged or self.file.value or {"workspaces": [], "activeWorkspaceId": None, "activeSessionId": None}
+
+    def entries(self) -> list[Entry]:
+        return entries_of(self.config(), self.home)
+
+    def stage(self, config: Record, tree: Tree | None = None) -> None:
+        self._staged = config
+        if tree is not None:
+            self.trees.append(tree)
+
+    def refresh(self) -> list[Change]:
+        if not self._rows:
+            self._rows = {row.id: row for row in self.index}
+        if not self.file.unchanged() or self.known.keys() != {entry.id for entry in self._current()}:
+            self.file.read()
+            if self.file.value is not None and (problem := workspaces.registry_problem(self.file.value)):
+                self.file.value, self.file.problem = None, problem
+        return self._settle()
+
+    def _current(self) -> list[Entry]:
+        return entries_of(self.file.value, self.home)
+
+    def _settle(self) -> list[Change]:
+        """Bring `known` and the rows in line with the files; answers what is new for readers."""
+        if self.file.problem is not None and self.file.value is None:
+            return []  # the last good list stays
+        current = {entry.id: entry for entry in self._current()}
+        for id in [id for id in self.known if id not in current]:
+            del self.known[id]
+        owners: dict[tuple[int, int], str] = {}
+        rows: dict[str, PlainRow] = {}
+        for id, entry in current.items():
+            known = self.known.get(id)
+            if known is None or known.entry.root != entry.root:
+                known = self.known[id] = Known(entry, ObjectFile(entry.root / REGISTRY))
+            known.entry = entry
+            if not known.settings.unchanged():
+                known.settings.read()
+            identity = folder_identity(entry.root)
+            owner = owners.setdefault(identity, id) if identity is not None else id
+            rows[id] = known.row(owner if owner != id else None)
+        changes = [Change("workspaces/didDelete", "workspaces", {"id": id}) for id in self._rows if id not in rows]
+        for id, row in rows.items():
+            old = self._rows.get(id)
+            if old is None:
+                changes.append(Change("workspaces/didCreate", "workspaces", {"item": row.item().as_json()}))
+            elif patch := patches.diff(old.value, row.value):
+                members = {"changes": [{"id": id, "version": row.version}], "patch": patch}
+                changes.append(Change("workspaces/didChange", "workspaces", members))
+        self._rows = rows
+        return changes
+
+    def write(self) -> None:
+        for tree in self.trees:
+            tree.make()
+        self.trees.clear()
+        if self._staged is not None:
+            self.file.path.parent.mkdir(parents=True, exist_ok=True)
+            self.file.write(self._staged)
+            self._staged = None
+            self._settle()
+
+    def discard(self) -> None:
+        self._staged = None
+        self.trees.clear()
+
+    def publish(self) -> None:
+        for id in [row.id for row in self.index if row.id not in self._rows]:
+            self.index.remove(id)
+        for row in self._rows.values():
+            old = self.index.get(row.id)
+            if old is None or old.value != row.value or old.info != row.info:
+                self.index.put(row)
+
+
+@define(eq=False)
+class SettingsUnit(Unit):
+    """`config.json` of one workspace inside a round."""
+
+    key: str
+    known: Known
+    index: Index
+    alias_of: str | None
+    _staged: Record | None = None
+    _row: PlainRow | None = None
+
+    @property
+    def dirty(self) -> bool:
+        return self._staged is not None
+
+    def value(self) -> Record:
+        return self._staged if self._staged is not None else (self.known.settings.value or {})
+
+    def row(self) -> PlainRow:
+        value = {**self.value(), "path": str(self.known.entry.root)}
+        return PlainRow(self.known.entry.id, self.key, value, version_of(value, WORKSPACES.volatile), {}, None)
+
+    def require_writable(self) -> None:
+        if not self.known.entry.root.is_dir():
+            raise NotFound(self.known.entry.ref)
+        if self.known.settings.problem is not None:
+            uri = self.known.settings.path.as_uri()
+            raise Corrupt(f"config.json {self.known.settings.problem}", uri, self.known.entry.ref)
+
+    def stage(self, value: Record) -> None:
+        self._staged = value
+
+    def refresh(self) -> list[Change]:
+        if self.known.settings.unchanged():
+            return []
+        before = self.known.row(self.alias_of)
+        self.known.settings.read()
+        after = self.known.row(self.alias_of)
+        patch = patches.diff(before.value, after.value)
+        if not patch:
+            return []
+        members = {"changes": [{"id": after.id, "version": after.version}], "patch": patch}
+        return [Change("workspaces/didChange", "workspaces", members)]
+
+    def write(self) -> None:
+        if self._staged is not None:
+            self.known.settings.write(self._staged)
+            self._staged = None
+
+    def discard(self) -> None:
+        self._staged = None
+
+    def publish(self) -> None:
+        self.index.put(self.known.row(self.alias_of))
+
+
+@frozen
+class Tree:
+    """Folders and files of a new workspace; made where they are missing, nothing is replaced."""
+
+    root: Path
+    config: Record
+
+    def make(self) -> None:
+        missing = [folder for folder in (self.root, *self.root.parents) if not folder.exists()]
+        for folder in reversed(missing):
+            disk.make_directory(folder)
+            disk.flush_directory(folder.parent)
+        for name in (*workspaces.FOLDERS, ".claude-plugin"):
+            if not (self.root / name).exists():
+                disk.make_directory(self.root / name)
+        defaults = (
+            (".claude-plugin/plugin.json", workspaces.plugin_manifest(self.config["name"])),
+            *((shelf.file, shelf.new_file()) for shelf in SHELVES.values() if isinstance(shelf, Entries)),
+            (REGISTRY, self.config),  # last: with it the folder is a workspace
+        )
+        for name, value in defaults:
+            if not (self.root / name).exists():
+                atomic.replace(self.root / name, json_text.dumps_indented(value), expect=None)
+        disk.flush_directory(self.root)
+
+
+@define(eq=False, kw_only=True)
+class Register(Commit):
+    """Put a workspace into the registry; makes its folder when there is none. Answers the new row's item.
+
+    root: absolute. config: settings for a folder that has none yet (None = the folder is a workspace already).
+    """
+
+    id: str
+    root: Path
+    name: str
+    config: Record | None
+    home: str
+
+    @property
+    def unit(self) -> str:
+        return REGISTRY
+
+    def plan(self, unit: RegistryUnit, now: int) -> Planned:
+        config = unit.config()
+        identity = folder_identity(self.root)
+        for entry in unit.entries():
+            if entry.root == self.root or (identity is not None and folder_identity(entry.root) == identity):
+                row = unit.index.get(entry.id)
+                raise AlreadyExists(entry.ref, None if row is None else row.item().as_json())
+        raw = {
+            "id": self.id,
+            "name": self.name,
+            "slug": self.root.name,
+            "rootPath": portable.contract_home(str(self.root), self.home),
+            "createdAt": now,
+        }
+        new = {**config, "workspaces": [*config["workspaces"], raw]}
+        if new.get("activeWorkspaceId") is None:
+            new["activeWorkspaceId"] = self.id
+        settings = ObjectFile(self.root / REGISTRY)
+        if self.config is None:
+            settings.read()
+        else:
+            settings.value = self.config
+        item = Known(Entry(self.id, self.root, raw), settings).row(None).item()
+        item.info.pop("missing", None)
+        unit.stage(new, None if self.config is None else Tree(self.root, self.config))
+        return Planned(item, [Change("workspaces/didCreate", "workspaces", {"item": item.as_json()})])
+
+
+@define(eq=False, kw_only=True)
+class Unregister(Commit):
+    """Take a workspace out of the registry; its files stay."""
+
+    id: str
+    expected: str | None = None
+    missing_ok: bool = False
+
+    @property
+    def unit(self) -> str:
+        return REGISTRY
+
+    def plan(self, unit: RegistryUnit, now: int) -> Planned:
+        config = unit.config()
+        if self.id not in {entry.id for entry in unit.entries()}:
+            if self.missing_ok:
+                return Planned(None)
+            raise NotFound(Ref("workspaces", self.id))
+        row = unit.index.get(self.id)
+        if self.expected is not None and row is not None and row.version != self.expected:
+            raise VersionConflict(Ref("workspaces", self.id), {"version": row.version, "item": row.item().as_json()})
+        left = [raw for raw in config["workspaces"] if not (isinstance(raw, dict) and raw.get("id") == self.id)]
+        new = {**config, "workspaces": left}
+        if new.get("activeWorkspaceId") == self.id:
+            new["activeWorkspaceId"] = next((raw["id"] for raw in left if isinstance(raw, dict) and "id" in raw), None)
+        unit.stage(new)
+        return Planned(None, [Change("workspaces/didDelete", "workspaces", {"id": self.id})])
+
+
+@define(eq=False, kw_only=True)
+class UpdateSettings(Commit):
+    """Change the settings of a workspace. Answers Updated."""
+
+    id: str
+    patch: Record
+    facts: Facts
+    expected: str | None = None
+
+    @property
+    def unit(self) -> str:
+        return f"workspaces/{self.id}"
+
+    def plan(self, unit: SettingsUnit, now: int) -> Planned:
+        unit.require_writable()
+        ref, row = unit.known.entry.ref, unit.row()
+        if self.expected is not None and row.version != self.expected:
+            raise VersionConflict(ref, {"version": row.version, "item": row.item().as_json()})
+        old = row.value
+        new = patches.apply(old, self.patch)
+        if not patches.diff(old, new):
+            return Planned(Updated(row.item(), changed=False))
+        refuse_immutable(WORKSPACES, old, new, ref)
+        refuse_errors(WORKSPACES, new, old, ref)
+        new["updatedAt"] = now
+        unit.stage({key: value for key, value in new.items() if key != "path"})
+        item = unit.row().item()
+        members = {"changes": [{"id": self.id, "version": item.version}], "patch": patches.diff(old, new)}
+        return Planned(Updated(item, changed=True), [Change("workspaces/didChange", "workspaces", members)])

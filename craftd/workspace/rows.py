@@ -1,0 +1,113 @@
+"""Published records as the index holds them: cheap to keep, computed when first looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field, frozen
+
+from craftd.model import json_text, sessions
+from craftd.model.records import Item, Record, version_of
+from craftd.store.atomic import Fingerprint
+from craftd.store.lines import Body
+
+ALL = ("*",)
+
+
+@frozen
+class Place:
+    """Where a workspace is. root: its real folder; home: what `~` in stored paths stands for."""
+
+    root: Path
+    home: str
+
+    def folder(self, session: str) -> Path:
+        return self.root / "sessions" / session
+
+
+@define(eq=False)
+class PlainRow:
+    """One record of a noun whose files are small. unit: the document it lives in, relative to the workspace."""
+
+    id: str
+    unit: str
+    value: Record
+    version: str
+    info: dict[str, Any]
+    light: tuple[str, ...] | None
+    _text: bytes | None = None
+
+    def item(self) -> Item:
+        return Item(self.id, self.version, self.value, self.info)
+
+    def text(self, fields: tuple[str, ...] | None = None) -> bytes:
+        if fields is not None:
+            return json_text.dumps(self.item().as_json(None if fields == ALL else fields))
+        if self._text is None:
+            self._text = json_text.dumps(self.item().as_json(self.light))
+        return self._text
+
+
+@define(eq=False)
+class SessionRow:
+    """One session. header: JSON text of line 1 as it would be written now, lazy values included; b"" = unreadable.
+
+    derived: what the lines say where line 1 cannot (damaged headers). fingerprint: of the file this row was read
+    from. body: length and digest of the bytes behind line 1, None until the file was read whole once.
+    behind: line 1 on disk does not have the lazy values yet. at: sort value of lastMessageAt, ms.
+    """
+
+    id: str
+    place: Place
+    header: bytes
+    fingerprint: Fingerprint | None
+    at: int
+    derived: Record = field(factory=dict)
+    damage: tuple[dict[str, Any], ...] = ()
+    body: Body | None = None
+    behind: bool = False
+    _value: Record | None = None
+    _version: str | None = None
+    _text: bytes | None = None
+
+    @property
+    def stored(self) -> Record:
+        """Line 1 in stored form (a fresh copy)."""
+        parsed: Record = json_text.loads(self.header) if self.header else {}
+        return parsed
+
+    @property
+    def readable(self) -> bool:
+        return bool(self.header)
+
+    @property
+    def value(self) -> Record:
+        if self._value is None:
+            if self.header:
+                self._value = sessions.view(
+                    self.stored, str(self.place.folder(self.id)), str(self.place.root), self.place.home
+                )
+            else:
+                self._value = dict(self.derived)
+        return self._value
+
+    @property
+    def version(self) -> str:
+        if self._version is None:
+            self._version = version_of(self.stored, sessions.VOLATILE)
+        return self._version
+
+    @property
+    def info(self) -> dict[str, Any]:
+        return {"damage": list(self.damage)} if self.damage else {}
+
+    def item(self) -> Item:
+        return Item(self.id, self.version, self.value, self.info)
+
+    def text(self, fields: tuple[str, ...] | None = None) -> bytes:
+        if fields is not None:
+            return json_text.dumps(self.item().as_json(None if fields == ALL else fields))
+        if self._text is None:
+            self._text = json_text.dumps(self.item().as_json(sessions.LIGHT))
+        return self._text

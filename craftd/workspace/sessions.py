@@ -1,0 +1,556 @@
+"""Sessions inside a round: the unit that writes one session's file, and the commits that change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from craftd.errors import (
+    AlreadyExists,
+    Corrupt,
+    InvalidParams,
+    Issue,
+    NotFound,
+    Ref,
+    ValidationFailed,
+    VersionConflict,
+)
+from craftd.model import json_text, messages, portable, sessions
+from craftd.model import patch as patches
+from craftd.model.ids import new_message_id
+from craftd.model.messages import Counters
+from craftd.model.records import Item, Record, version_of
+from craftd.store import atomic, disk
+from craftd.store.atomic import DirectoryNotFlushed
+from craftd.store.rewrite import Prepared
+from craftd.store.transcript import Transcript
+from craftd.workspace import foreign
+from craftd.workspace.commit import Commit, Planned, Unit
+from craftd.workspace.index import Index
+from craftd.workspace.journal import Change
+from craftd.workspace.rows import Place, SessionRow
+from craftd.workspace.verbs import Updated
+
+EVENT_BODY = 256 * 1024
+"""Bytes of a message inside an event; a longer one is named, not carried (protocol.md, Limits)."""
+
+SESSIONS = "sessions/"
+SUBFOLDERS = ("attachments", "plans", "long_responses", "data", "downloads")
+"""What the app makes with every session."""
+
+
+@define(eq=False)
+class SessionUnit(Unit):
+    """One session inside a round.
+
+    header: line 1 as it would be written now, in stored form, lazy values included; None = unreadable or no session.
+    rewrite: line 1 has to reach the disk with this round. gone: the folder is not there (any more).
+    """
+
+    key: str
+    place: Place
+    index: Index
+    pick: Callable[[int], int]
+    transcript: Transcript | None
+    row: SessionRow | None
+    header: Record | None = None
+    gone: bool = False
+    prepared: Prepared | None = None
+    _row_base: SessionRow | None = field(init=False)
+    _header_base: Record | None = None
+    _counters: Counters | None = None
+    _records: list[Record] = field(factory=list)
+    _lines: list[bytes] = field(factory=list)
+    _rewrite: bool = False
+    _new: bool = False
+    _delete: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        self._row_base = self.row
+
+    @property
+    def id(self) -> str:
+        return self.key.removeprefix(SESSIONS)
+
+    @property
+    def ref(self) -> Ref:
+        return Ref("sessions", self.id)
+
+    @property
+    def folder(self) -> Path:
+        return self.place.folder(self.id)
+
+    @property
+    def directory(self) -> str:
+        return str(self.folder)
+
+    @property
+    def dirty(self) -> bool:
+        return bool(self._lines) or self._rewrite or self._new or self._delete is not None
+
+    # What commits ask and stage
+
+    @property
+    def exists(self) -> bool:
+        return not self.gone and self._delete is None and (self.row is not None or self._new)
+
+    def require(self) -> None:
+        """Raises NotFound."""
+        if not self.exists:
+            raise NotFound(self.ref)
+
+    def require_writable(self) -> Record:
+        """The header to change. Raises NotFound, Corrupt."""
+        self.require()
+        if self.header is None or (self.transcript is not None and not self.transcript.writable):
+            message = f"{self.ref} is damaged: repair or delete it, nothing is written over what is left"
+            raise Corrupt(message, (self.folder / "session.jsonl").as_uri(), self.ref)
+        return self.header
+
+    def value(self, header: Record | None = None) -> Record:
+        stored = self.header if header is None else header
+        if stored is None:
+            return dict(self.row.derived) if self.row is not None else {}
+        return sessions.view(stored, self.directory, str(self.place.root), self.place.home)
+
+    def item(self) -> Item:
+        assert self.header is not None
+        info = self.row.info if self.row is not None else {}
+        return Item(self.id, version_of(self.header, sessions.VOLATILE), self.value(), info)
+
+    @property
+    def version(self) -> str:
+        return version_of(self.header, sessions.VOLATILE) if self.header is not None else "unreadable"
+
+    @property
+    def count(self) -> int:
+        """Messages, staged ones included."""
+        return (self.transcript.counters.count if self.transcript is not None else 0) + len(self._records)
+
+    @property
+    def tail(self) -> str:
+        """Id of the last message, "" for an empty transcript."""
+        if self._records:
+            return str(self._records[-1].get("id", ""))
+        return self.transcript.tail_id if self.transcript is not None else ""
+
+    def recent(self, id: str) -> Record | None:
+        """The message *id*, if it is staged, among the last 2,000, or was appended by this daemon."""
+        for record in reversed(self._records):
+            if record.get("id") == id:
+                return record
+        return self.transcript.recent(id) if self.transcript is not None else None
+
+    def append(self, records: Sequence[Record], header: Record | None = None) -> Record:
+        """Stage new messages, and *header* if more changed than what follows from them. Answers the new header."""
+        counters = self._counters or (
+            self.transcript.counters if self.transcript is not None else Counters(directory=self.directory)
+        )
+        self._counters = counters.extend(records)
+        self._records += records
+        self._lines += [portable.dump_line(record, self.directory) for record in records]
+        base = header if header is not None else self.header
+        assert base is not None
+        self._rewrite = self._rewrite or header is not None
+        self.header = following(base, self._counters, records)
+        return self.header
+
+    def change(self, header: Record) -> None:
+        """Stage another line 1."""
+        self.header = header
+        self._rewrite = True
+
+    def create(self, header: Record) -> None:
+        self.header = header
+        self._new = True
+        self.gone = False
+
+    def delete(self, trash: str | None) -> None:
+        """Stage the removal of the folder: into `.trash/<trash>`, or for good with ""."""
+        self._delete = trash
+
+    # What the queue asks
+
+    def refresh(self) -> list[Change]:
+        self.gone = False
+        if not self.place.root.is_dir():
+            raise NotFound(Ref("workspaces", self.place.root.name))
+        news = foreign.look(self)
+        self._header_base = self.header
+        if news.restore:
+            # Lines we had acknowledged and somebody else's save dropped go back behind theirs.
+            index = self.count
+            self.append(news.restore)
+            if foreign.moved(news.changes):
+                news.changes.append(appended(self.id, index, news.restore, self.count))
+        return news.changes
+
+    def rebase(self, *, behind: bool = False) -> None:
+        """The transcript as it is on disk, with `header`, is the base now."""
+        assert self.transcript is not None
+        self.row = row_of(self.id, self.place, self.header, self.transcript)
+        self.row.behind = behind
+
+    def write(self) -> None:
+        try:
+            self._write()
+        except DirectoryNotFlushed:
+            self._settle()  # the new bytes are there; what is not safe yet is their name
+            raise
+        self._settle()
+
+    def _write(self) -> None:
+        if self._delete is not None:
+            self._remove(self._delete)
+        elif self._new:
+            assert self.header is not None
+            line = sessions.header_line(self.header, self.directory)
+            create_session(self.folder, [line, *self._lines])
+            self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
+        elif self.transcript is not None:
+            prepared, self.prepared = self.prepared, None
+            if not self._rewrite:
+                self.transcript.append(self._lines, self._records)
+                return
+            self.header = self.complete()
+            if (
+                prepared is not None
+                and prepared.first_line == sessions.header_line(self.header, self.directory) + b"\n"
+            ):
+                self.transcript.finish(prepared, self._lines)
+                return
+            if prepared is not None:
+                prepared.discard()
+            self.transcript.rewrite(self.header, self._lines)
+
+    def complete(self) -> Record:
+        """The header with what every rewrite brings up to date."""
+        assert self.header is not None
+        root = portable.contract_home(str(self.place.root), self.place.home)
+        return sessions.ordered({**self.header, "workspaceRootPath": root})
+
+    def _remove(self, trash: str) -> None:
+        if self.transcript is not None:
+            self.transcript.close()
+            self.transcript = None
+        if trash:
+            bin = self.place.root / ".trash"
+            if not bin.exists():
+                disk.make_directory(bin)
+                disk.flush_directory(self.place.root)
+            disk.move_folder(self.folder, bin / trash)
+            disk.flush_directory(bin)
+        else:
+            hidden = self.folder.with_name(f".{self.id}.deleted")
+            disk.move_folder(self.folder, hidden)
+            disk.remove_tree(hidden)
+        disk.flush_directory(self.folder.parent)
+        self.row, self.header, self.gone = None, None, True
+
+    def _settle(self) -> None:
+        """What was staged is in the file: it is the base now."""
+        if self._delete is None and self.transcript is not None and self.header is not None:
+            self.rebase(behind=not (self._rewrite or self._new))
+        self._forget_staged()
+        self._header_base = self.header
+
+    def discard(self) -> None:
+        self._forget_staged()
+        self.header = self._header_base
+
+    def _forget_staged(self) -> None:
+        self._records, self._lines, self._counters = [], [], None
+        self._rewrite, self._new, self._delete = False, False, None
+
+    def publish(self) -> None:
+        if self.row is None or self.gone:
+            self.index.remove(self.id)
+        elif self.row is not self._row_base:
+            self.index.put(self.row)
+
+
+def following(header: Record, counters: Counters, records: Sequence[Record]) -> Record:
+    """*header* with the values that follow from *records* appended; counters: after them."""
+    new = {**{k: v for k, v in header.items() if k not in _COUNTED}, **counters.header_fields()}
+    times = [record["timestamp"] for record in records if isinstance(record.get("timestamp"), int)]
+    if times:
+        for name in ("lastMessageAt", "lastUsedAt"):
+            known = new.get(name)
+            new[name] = max(times[-1], known) if isinstance(known, int) else times[-1]
+    if any(record.get("type") == "assistant" and not record.get("isIntermediate") for record in records):
+        new["hasUnread"] = True
+    return sessions.ordered(new)
+
+
+_COUNTED = frozenset({"messageCount", "lastMessageRole", "preview", "lastFinalMessageId"})
+
+
+def caught_up(header: Record, counters: Counters) -> Record:
+    """Line 1 as found, with what the lines say where it is behind them (a crash between append and fold)."""
+    counted = counters.header_fields()
+    same = all(header.get(name) == counted.get(name) for name in _COUNTED - {"preview"})
+    if same:
+        return header
+    new = {**{k: v for k, v in header.items() if k not in _COUNTED}, **counted}
+    known = header.get("messageCount")
+    if isinstance(known, int) and counters.count > known:
+        at = counters.last_timestamp
+        for name in ("lastMessageAt", "lastUsedAt"):
+            if at is not None:
+                new[name] = max(at, header[name]) if isinstance(header.get(name), int) else at
+        if header.get("lastFinalMessageId") != counters.last_final_id and counters.last_final_id is not None:
+            new["hasUnread"] = True
+    return sessions.ordered(new)
+
+
+def row_of(id: str, place: Place, header: Record | None, transcript: Transcript) -> SessionRow:
+    """The published form of a session whose file was read whole; *header*: as it would be written now."""
+    counters = transcript.counters
+    return SessionRow(
+        id=id,
+        place=place,
+        header=b"" if header is None else header_text(header),
+        fingerprint=transcript.fingerprint,
+        at=sort_time(header if header is not None else {"lastMessageAt": counters.last_timestamp}),
+        derived={"id": id, **counters.header_fields()},
+        damage=tuple(map(foreign.damage_json, transcript.damage)),
+        body=transcript.body(),
+    )
+
+
+def header_text(header: Record) -> bytes:
+    """Stored form as text: what a row keeps of line 1."""
+    return json_text.dumps(header)
+
+
+def create_session(folder: Path, lines: Sequence[bytes]) -> None:
+    """Make the folder of a new session with everything in it. Raises: FileExistsError, OSError, DirectoryNotFlushed."""
+    parent = folder.parent
+    if not parent.exists():
+        disk.make_directory(parent)
+        disk.flush_directory(parent.parent)
+    atomic.create_folder(folder, {"session.jsonl": b"".join(line + b"\n" for line in lines)}, SUBFOLDERS)
+
+
+def sort_time(header: Record) -> int:
+    """What the default order goes by: last message, else last use; ms, 0 when neither is a number."""
+    for name in ("lastMessageAt", "lastUsedAt"):
+        value = header.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return int(value)
+    return 0
+
+
+def appended(session: str, index: int, records: Sequence[Record], count: int) -> Change:
+    shown = [event_body(record) for record in records]
+    members = {"session": session, "index": index, "messages": shown, "count": count}
+    return Change("messages/didAppend", "messages", members, session)
+
+
+def event_body(record: Record) -> Record:
+    """*record*, or what names it when it is too large to be sent to everybody."""
+    size = len(json_text.dumps(record))
+    if size <= EVENT_BODY:
+        return record
+    return {"id": record.get("id"), "type": record.get("type"), "omitted": size}
+
+
+def header_changed(unit: SessionUnit, old: Record, new: Record) -> list[Change]:
+    """`sessions/didChange` for the difference of two values; empty when there is none."""
+    patch = patches.diff(old, new)
+    if not patch:
+        return []
+    members = {"changes": [{"id": unit.id, "version": unit.version}], "patch": patch}
+    return [Change("sessions/didChange", "sessions", members, unit.id)]
+
+
+@define(eq=False, kw_only=True)
+class SessionCommit(Commit):
+    id: str
+
+    @property
+    def unit(self) -> str:
+        return SESSIONS + self.id
+
+
+@define(eq=False, kw_only=True)
+class CreateSession(SessionCommit):
+    """Answers the new Item. known(noun, id): whether a record of another noun is there."""
+
+    value: Record
+    known: Callable[[str, str], bool]
+
+    def plan(self, unit: SessionUnit, now: int) -> Planned:
+        if unit.exists or unit.folder.exists():
+            raise AlreadyExists(unit.ref, unit.item().as_json() if unit.exists and unit.header is not None else None)
+        issues = sessions.validate(self.value, None)
+        for name, noun in (("projectId", "projects"), ("parentSessionId", "sessions")):
+            target = self.value.get(name)
+            if isinstance(target, str) and not self.known(noun, target):
+                issues.append(Issue(path=name, message=f"there is no {noun}/{target}"))
+        if issues:
+            raise ValidationFailed(tuple(issues), unit.ref)
+        header = sessions.new_header(self.value, now, str(unit.place.root), unit.directory, unit.place.home)
+        unit.create(header)
+        item = unit.item()
+        return Planned(item, [Change("sessions/didCreate", "sessions", {"item": item.as_json()}, unit.id)])
+
+
+@define(eq=False, kw_only=True)
+class UpdateSession(SessionCommit):
+    """Answers Updated."""
+
+    rewrites = True
+    patch: Record
+    expected: str | None = None
+
+    def plan(self, unit: SessionUnit, now: int) -> Planned:
+        stored = unit.require_writable()
+        if self.expected is not None and unit.version != self.expected:
+            item = unit.item()
+            raise VersionConflict(unit.ref, {"version": item.version, "item": item.as_json()})
+        old = unit.value()
+        new = patches.apply(old, self.patch)
+        if not patches.diff(old, new):
+            return Planned(Updated(unit.item(), changed=False))
+        issues = sessions.validate(new, old)
+        if issues:
+            raise ValidationFailed(tuple(issues), unit.ref)
+        unit.change(sessions.ordered(sessions.to_stored(stored, old, new, unit.place.home)))
+        return Planned(Updated(unit.item(), changed=True), header_changed(unit, old, unit.value()))
+
+
+@define(eq=False, kw_only=True)
+class DeleteSession(SessionCommit):
+    permanent: bool = False
+    expected: str | None = None
+    missing_ok: bool = False
+
+    def plan(self, unit: SessionUnit, now: int) -> Planned:
+        if self.missing_ok and not unit.exists:
+            return Planned(None)
+        unit.require()
+        if self.expected is not None and unit.version != self.expected:
+            raise VersionConflict(unit.ref, {"version": unit.version})
+        unit.delete("" if self.permanent else f"{now}-{unit.id}")
+        return Planned(None, [Change("sessions/didDelete", "sessions", {"id": unit.id}, unit.id)])
+
+
+@define(eq=False, kw_only=True)
+class AppendMessages(SessionCommit):
+    """Answers `[{id, version}]`, one per message given; one that is stored already is not stored again."""
+
+    messages: Sequence[Any]
+    expected_tail: str | None = None
+    set: Record | None = None
+
+    @property
+    def rewrites(self) -> bool:  # type: ignore[override]
+        return bool(self.set)
+
+    def plan(self, unit: SessionUnit, now: int) -> Planned:
+        stored = unit.require_writable()
+        self._validate()
+        if self.expected_tail is not None and unit.tail != self.expected_tail and not self._all_there(unit):
+            raise VersionConflict(unit.ref, {"tail": unit.tail})
+        new: list[Record] = []
+        answer: list[dict[str, str]] = []
+        for given in self.messages:
+            record = messages.normalise(given)
+            id = record.get("id")
+            twin = None if id is None else (_by_id(new, id) or unit.recent(id))
+            if twin is not None:
+                if not same_message(twin, record):
+                    shown = {"id": id, "version": version_of(twin), "value": twin}
+                    raise AlreadyExists(Ref("messages", str(id)), shown)
+                record = twin
+            else:
+                record = complete(record, now, unit.pick)
+                new.append(record)
+            answer.append({"id": record["id"], "version": version_of(record)})
+        if not new and not self.set:
+            return Planned(answer)
+        old = unit.value()
+        header = None
+        if self.set:
+            wanted = patches.apply(old, {"set": self.set})
+            issues = sessions.validate(wanted, old)
+            if issues:
+                raise InvalidParams(tuple(Issue(path=f"set.{i.path}", message=i.message) for i in issues))
+            if patches.diff(old, wanted):
+                header = sessions.ordered(sessions.to_stored(stored, old, wanted, unit.place.home))
+        index = unit.count
+        changes: list[Change] = []
+        if new:
+            unit.append(new, header)
+            changes.append(appended(unit.id, index, new, unit.count))
+        elif header is not None:
+            unit.change(header)
+        changes += header_changed(unit, old, unit.value())
+        return Planned(answer, changes)
+
+    def _validate(self) -> None:
+        issues = []
+        for at, given in enumerate(self.messages):
+            if not isinstance(given, dict):
+                issues.append(Issue(path=f"messages.{at}", message="must be an object"))
+                continue
+            for issue in messages.validate({"id": "given-later", **messages.normalise(given)}):
+                issues.append(Issue(path=f"messages.{at}.{issue.path}", message=issue.message))
+        if issues:
+            raise InvalidParams(tuple(issues))
+
+    def _all_there(self, unit: SessionUnit) -> bool:
+        """A repeat of an append that was carried out: its own messages moved the tail."""
+        ids = [given.get("id") for given in self.messages]
+        return bool(ids) and all(isinstance(id, str) and unit.recent(id) is not None for id in ids)
+
+
+def _by_id(records: Sequence[Record], id: object) -> Record | None:
+    return next((record for record in records if record.get("id") == id), None)
+
+
+def same_message(stored: Record, given: Record) -> bool:
+    """Whether *given* (normalised) is what is stored; the time we put in for the caller does not count."""
+    if "timestamp" not in given:
+        stored = {name: value for name, value in stored.items() if name != "timestamp"}
+    return json_text.canonical(stored) == json_text.canonical(given)
+
+
+def complete(record: Record, now: int, pick: Callable[[int], int]) -> Record:
+    """*record* with an id and a time, at their usual places."""
+    whole = {"id": record.get("id") or new_message_id(now, pick), **record}
+    if whole.get("timestamp") is None:
+        whole = {**{name: value for name, value in whole.items() if name != "type"}, "timestamp": now}
+        whole["type"] = record["type"]
+    return whole
+
+
+@define(eq=False, kw_only=True)
+class Fold(SessionCommit):
+    """Bring line 1 up to date. No event: nothing a reader of craftd sees changes."""
+
+    rewrites = True
+
+    def plan(self, unit: SessionUnit, now: int) -> Planned:
+        if unit.exists and unit.header is not None and unit.row is not None and unit.row.behind:
+            unit.change(unit.header)
+        return Planned(None)
+
+
+@define(eq=False, kw_only=True)
+class Reconcile(SessionCommit):
+    """Look at the file. final: a missing folder counts as deleted now."""
+
+    final: bool = False
+
+    def plan(self, unit: SessionUnit, now: int) -> Planned:
+        if not unit.gone or unit.row is None:
+            return Planned(False)
+        if not self.final:
+            return Planned(True)
+        unit.row = None
+        return Planned(False, [Change("sessions/didDelete", "sessions", {"id": unit.id}, unit.id)])

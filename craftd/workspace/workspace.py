@@ -1,0 +1,487 @@
+"""One open workspace: its snapshot for readers, its queue for writers, its eyes on the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Protocol
+
+from attrs import define, field
+
+from craftd.errors import CraftdError, InternalError, InvalidParams, Issue, NotFound, Ref, ServerCancelled
+from craftd.model import sessions as session_rules
+from craftd.model.ids import is_session_id, new_session_id
+from craftd.model.noun import Facts
+from craftd.model.nouns import NOUNS
+from craftd.store.layout import SHELVES
+from craftd.store.locks import FolderLock
+from craftd.store.transcript import Transcript
+from craftd.store.watch import Watcher
+from craftd.workspace import cache, foreign
+from craftd.workspace.commit import Commit, Done, Planned, Unit
+from craftd.workspace.filters import session_filters
+from craftd.workspace.guard import Guard
+from craftd.workspace.index import Index
+from craftd.workspace.journal import Change, Journal, Origin, now_ms
+from craftd.workspace.queue import Queue
+from craftd.workspace.rows import Place, SessionRow
+from craftd.workspace.sessions import SESSIONS, Fold, Reconcile, SessionCommit, SessionUnit
+from craftd.workspace.tables import DocumentUnit, Table
+from craftd.workspace.tables import row_of as plain_row
+
+log = logging.getLogger(__name__)
+
+PREPARE_ABOVE = 1024 * 1024
+"""Bytes of a session file from which its copy is made outside the queue."""
+
+OPEN_TRANSCRIPTS = 128
+"""Sessions whose line table stays in memory; each has a handle on its file."""
+
+FOLD_AFTER = 60.0
+"""Seconds without a change after which line 1 is brought up to date."""
+
+SWEEP_EVERY = 45.0
+"""Seconds between two looks at everything, for what no watch told us."""
+
+DELETED_AFTER = 1.0
+"""Seconds a session's file must be missing before it counts as deleted: some programs unlink and then rename."""
+
+Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+"""Starts a task whose exception is never lost."""
+
+
+class Listener(Protocol):
+    def __call__(self, scope: str | None, change: Change) -> None: ...
+
+
+@define(eq=False, kw_only=True)
+class Surroundings:
+    """What all scopes of a daemon share. clock: ms since 1970; spawn: starts a supervised task; pool: for slow work."""
+
+    guard: Guard
+    pool: Executor
+    spawn: Spawn
+    home: str
+    cache: Path
+    clock: Callable[[], int] = now_ms
+    pick: Callable[[int], int] = random.SystemRandom().randrange
+    fold_after: float = FOLD_AFTER
+    sweep_every: float = SWEEP_EVERY
+
+
+@define(eq=False)
+class Workspace:
+    """id: registry id. Made by `Workspace.open`."""
+
+    id: str
+    place: Place
+    around: Surroundings
+    journal: Journal
+    sessions: Index
+    tables: dict[str, Table]
+    listeners: set[Listener] = field(factory=set)
+    transcripts: OrderedDict[str, Transcript] = field(factory=OrderedDict)
+    _lock: FolderLock | None = None
+    _thread: ThreadPoolExecutor = field(init=False)
+    _queue: Queue = field(init=False)
+    _watcher: Watcher | None = None
+    _loop: asyncio.AbstractEventLoop = field(init=False)
+    _touched: dict[str, float] = field(factory=dict)
+    _vanished: dict[str, asyncio.Event] = field(factory=dict)
+    _tasks: list[asyncio.Task[Any]] = field(factory=list)
+    _closed: bool = False
+
+    # Opening and closing
+
+    @classmethod
+    async def open(cls, id: str, root: Path, around: Surroundings) -> Workspace:
+        """Lock the folder, read what is there, start to watch. Raises NotFound (no such folder), ReadOnly, OSError."""
+        loop = asyncio.get_running_loop()
+        workspace = await loop.run_in_executor(around.pool, cls._load, id, root, around)
+        workspace._start(loop)
+        return workspace
+
+    @classmethod
+    def _load(cls, id: str, root: Path, around: Surroundings) -> Workspace:
+        if not root.is_dir():
+            raise NotFound(Ref("workspaces", id))
+        real = Path(os.path.realpath(root))
+        place = Place(real, around.home)
+        lock = FolderLock(real)
+        lock.take()
+        epoch = token_hex(4)
+        journal = Journal(id, epoch)
+        tables: dict[str, Table] = {}
+        workspace = cls(id, place, around, journal, Index(epoch, "-lastMessageAt"), tables, lock=lock)
+        workspace.sessions.specials = session_filters(workspace)
+        workspace.sessions.fields = frozenset((*session_rules.PERSISTENT, *session_rules.COMPUTED))
+        workspace.sessions.sort_value = _session_sort_value
+        for name, shelf in SHELVES.items():
+            noun = NOUNS[name]
+            tables[name] = Table(noun, shelf, Index(epoch, noun.sort, fields=frozenset(noun.fields)))
+            workspace._load_table(tables[name])
+        cached = cache.read(workspace._cache_file)
+        workspace.sessions.fill(foreign.first_look(place, cached))
+        workspace._verify_some()
+        return workspace
+
+    def _load_table(self, table: Table) -> None:
+        keys = table.shelf.keys(self.place.root)
+        for key in keys:
+            document = table.shelf.load(self.place.root, key)
+            if document is not None:
+                table.documents[key] = document
+                table.index.fill(
+                    plain_row(table.noun, id, key, value, document) for id, value in document.records.items()
+                )
+
+    def _verify_some(self) -> None:
+        """Read whole what was never read whole, up to a budget: small workspaces are exact from the first answer."""
+        budget = foreign.VERIFY_AT_ONCE
+        for row in list(self.sessions):
+            if row.body is None and row.fingerprint is not None:
+                budget -= row.fingerprint.size
+                if budget < 0:
+                    return
+                self.sessions.put(foreign.verified(row))
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"scope-{self.id[:12]}")
+        self._queue = Queue(self, self._thread, self.around.pool)
+        self._watcher = Watcher(self.place.root, self._paths_changed, self._watch_lost)
+        self._watcher.start()
+        for work in (self._queue.run(), self._verify(), self._keep_house()):
+            self._tasks.append(self.around.spawn(work))
+
+    async def close(self) -> None:
+        """Refuse new changes, finish and fold what there is, write the cache, give everything back."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._watcher is not None:
+            self._watcher.stop()
+        for task in self._tasks[1:]:
+            task.cancel()
+        await self.fold_all()
+        self._queue.refuse(ServerCancelled("the daemon stops"))
+        await self._queue.drained()
+        self._tasks[0].cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._loop.run_in_executor(self.around.pool, self._shut)
+
+    def _shut(self) -> None:
+        cache.write(self._cache_file, self.sessions)
+        for transcript in self.transcripts.values():
+            transcript.close()
+        self.transcripts.clear()
+        self._thread.shutdown()
+        if self._lock is not None:
+            self._lock.give_back()
+
+    @property
+    def _cache_file(self) -> Path:
+        return self.around.cache / f"{self.id}.json"
+
+    # Reading
+
+    @property
+    def epoch(self) -> str:
+        return self.journal.epoch
+
+    @property
+    def revision(self) -> int:
+        return self.journal.revision
+
+    @property
+    def protected(self) -> bool:
+        """False where the file system has no locks: a second machine could write too."""
+        return self._lock is None or self._lock.protected
+
+    def session(self, id: str) -> SessionRow:
+        """Raises InvalidParams (no session id at all), NotFound."""
+        self.check_session_id(id)
+        row: SessionRow | None = self.sessions.get(id)
+        if row is None:
+            raise NotFound(Ref("sessions", id, self.id))
+        return row
+
+    @staticmethod
+    def check_session_id(id: str, member: str = "id") -> None:
+        if not is_session_id(id):
+            raise InvalidParams.of(member, "is no session id: letters, digits, hyphens and underscores only")
+
+    def has(self, noun: str, id: str) -> bool:
+        if noun == "sessions":
+            return self.sessions.get(id) is not None
+        return self.tables[noun].find(id) is not None
+
+    def issues(self) -> dict[str, list[Issue]]:
+        """Everything that is wrong with files, by path relative to the workspace."""
+        found: dict[str, list[Issue]] = {}
+        for table in self.tables.values():
+            found |= table.issues()
+        for row in self.sessions:
+            if row.damage:
+                found[foreign.issue_path(row.id)] = foreign.damage_issues(row.id, row.damage)
+        found |= foreign.empty_folders(self.place.root, self.around.clock())
+        return found
+
+    # Writing
+
+    async def commit(self, commit: Commit) -> Done:
+        """Queue *commit* and wait until it is durable and announced."""
+        if isinstance(commit, SessionCommit):
+            self._touched[commit.id] = time.monotonic()
+        return await self._queue.commit(commit)
+
+    def new_session_id(self) -> str:
+        today = time.localtime(self.around.clock() / 1000)
+        return new_session_id(date(today.tm_year, today.tm_mon, today.tm_mday), self.around.pick, self.sessions.rows)
+
+    def facts(self, taken: Iterable[str] = ()) -> Facts:
+        return Facts(now=self.around.clock(), pick=self.around.pick, home=self.around.home, taken=frozenset(taken))
+
+    async def fold_all(self) -> None:
+        """Bring line 1 of every session up to date; a session that cannot be folded stays as it is."""
+        behind = [row.id for row in self.sessions if row.behind]
+        results = await asyncio.gather(*(self._fold(id) for id in behind), return_exceptions=True)
+        for error in results:
+            if isinstance(error, BaseException) and not isinstance(error, CraftdError):
+                raise error
+
+    async def _fold(self, id: str) -> None:
+        await self._queue.commit(Fold(origin=Origin(kind="daemon"), id=id))
+
+    # What the queue needs (Backing)
+
+    def now(self) -> int:
+        return self.around.clock()
+
+    def permit(self) -> None:
+        self.around.guard.permit()
+
+    def announce(self, change: Change) -> None:
+        for listener in list(self.listeners):
+            listener(self.id, change)
+
+    def open_unit(self, key: str) -> Unit:
+        if key.startswith(SESSIONS):
+            id = key.removeprefix(SESSIONS)
+            return SessionUnit(
+                key, self.place, self.sessions, self.around.pick, self.transcripts.get(id), self.sessions.get(id)
+            )
+        table = self.table_of(key)
+        return DocumentUnit(key, self.place.root, table, self.facts(), table.documents.get(key), table.records(key))
+
+    def table_of(self, path: str) -> Table:
+        """The table a document key belongs to."""
+        for table in self.tables.values():
+            if table.shelf.key_of(path) is not None:
+                return table
+        raise InternalError(f"no noun lives in {path}")
+
+    def preparation(self, key: str, commits: Sequence[Commit]) -> Callable[[], Any] | None:
+        if not key.startswith(SESSIONS):
+            return None
+        id = key.removeprefix(SESSIONS)
+        transcript, row = self.transcripts.get(id), self.sessions.get(id)
+        size = row.fingerprint.size if row is not None and row.fingerprint is not None else 0
+        heavy = size > PREPARE_ABOVE and any(commit.rewrites for commit in commits)
+        if transcript is not None and not heavy:
+            return None
+        if transcript is None and not self.place.folder(id).exists():
+            return None
+        return lambda: self._prepare(key, transcript, commits if heavy else ())
+
+    def _prepare(self, key: str, transcript: Transcript | None, commits: Sequence[Commit]) -> Any:
+        """In a pool thread; no commit on this unit runs meanwhile."""
+        id = key.removeprefix(SESSIONS)
+        if transcript is None:
+            transcript = Transcript.load(self.place.folder(id) / "session.jsonl", str(self.place.folder(id)))
+        prepared = None
+        row: SessionRow | None = self.sessions.get(id)
+        if commits and row is not None and row.readable and transcript.writable and transcript.check():
+            unit = SessionUnit(key, self.place, self.sessions, self.around.pick, transcript, row, header=row.stored)
+            for commit in commits:
+                try:
+                    commit.plan(unit, self.now())
+                except CraftdError:
+                    continue
+            if unit.dirty:
+                prepared = transcript.prepare(unit.complete())
+        return transcript, prepared
+
+    def prepared(self, unit: Unit, result: Any) -> None:
+        assert isinstance(unit, SessionUnit)
+        unit.transcript, unit.prepared = result
+
+    def settled(self, units: Sequence[Unit]) -> None:
+        """After a round, in the thread: keep the transcripts that were used, close the longest unused."""
+        for unit in units:
+            if isinstance(unit, SessionUnit):
+                if unit.transcript is None:
+                    self.transcripts.pop(unit.id, None)
+                else:
+                    self.transcripts[unit.id] = unit.transcript
+                    self.transcripts.move_to_end(unit.id)
+                if unit.gone and unit.row is not None:
+                    self._loop.call_soon_threadsafe(self._look_again, unit.id)
+                elif unit.row is not None and unit.row.behind and unit.transcript and unit.transcript.needs_fold:
+                    self._loop.call_soon_threadsafe(self._fold_soon, unit.id)
+        for id in list(self.transcripts)[: max(0, len(self.transcripts) - OPEN_TRANSCRIPTS)]:
+            row = self.sessions.get(id)
+            if row is not None and row.behind:  # it alone knows which of the lines are not on line 1
+                self._loop.call_soon_threadsafe(self._fold_soon, id)
+            else:
+                self.transcripts.pop(id).close()
+
+    def _fold_soon(self, id: str) -> None:
+        if not self._closed:
+            self._quietly(Fold(origin=Origin(kind="daemon"), id=id))
+
+    def _look_again(self, id: str) -> None:
+        """A session's file is missing: deleted, or between somebody's unlink and rename."""
+        if id not in self._vanished and not self._closed:
+            self._vanished[id] = asyncio.Event()
+            self._loop.call_later(DELETED_AFTER, self._decide, id)
+
+    def _decide(self, id: str) -> None:
+        if not self._closed:
+            self._quietly(Reconcile(origin=Origin(kind="disk"), id=id, final=True))
+        self._vanished.pop(id).set()
+
+    def _quietly(self, commit: Commit) -> asyncio.Future[Done] | None:
+        """Submit work nobody waits for; its failure is logged, not raised."""
+        try:
+            future = self._queue.submit(commit)
+        except ServerCancelled:
+            return None
+        future.add_done_callback(_log_failure)
+        return future
+
+    # Foreign edits
+
+    def _paths_changed(self, paths: set[str]) -> None:
+        self._loop.call_soon_threadsafe(self._reconcile, {self._unit_of(path) for path in paths} - {None})
+
+    def _watch_lost(self, reason: str) -> None:
+        log.warning("%s: %s; looking at everything", self.id, reason)
+        self._loop.call_soon_threadsafe(lambda: self._tasks.append(self.around.spawn(self._sweep_quietly())))
+
+    def _unit_of(self, path: str) -> str | None:
+        if path.startswith(SESSIONS):
+            id = path.split("/")[1]
+            return SESSIONS + id if is_session_id(id) else None
+        for table in self.tables.values():
+            key = table.shelf.key_of(path)
+            if key is not None:
+                return key
+        return None
+
+    def _reconcile(self, units: Iterable[Any]) -> list[asyncio.Future[Done]]:
+        if self._closed:
+            return []
+        futures = [self._quietly(self._reconcile_commit(unit)) for unit in sorted(units)]
+        return [future for future in futures if future is not None]
+
+    @staticmethod
+    def _reconcile_commit(unit: str) -> Commit:
+        if unit.startswith(SESSIONS):
+            return Reconcile(origin=Origin(kind="disk"), id=unit.removeprefix(SESSIONS))
+        return Look(origin=Origin(kind="disk"), key=unit)
+
+    async def sync(self) -> None:
+        """Barrier: everything done to files and asked of the queue before this call is published after it."""
+        await self.sweep()
+        for decided in list(self._vanished.values()):
+            await decided.wait()
+        await self._queue.commit(Nothing(origin=Origin(kind="daemon")))
+
+    async def sweep(self) -> None:
+        """One stat per known file, one look for new ones; what differs is read again."""
+        changed = await self._loop.run_in_executor(self.around.pool, self._differences)
+        futures = self._reconcile(changed)
+        if futures:
+            await asyncio.wait(futures)
+
+    def _differences(self) -> set[str]:
+        if not self.place.root.is_dir():
+            return set()
+        units = foreign.changed_sessions(self.place, self.sessions.rows)
+        for table in self.tables.values():
+            units |= foreign.changed_documents(self.place.root, table)
+        return units
+
+    async def _sweep_quietly(self) -> None:
+        await self.sweep()
+
+    async def _verify(self) -> None:
+        """In the background: read whole what was only known by its first line."""
+        for row in list(self.sessions):
+            if row.body is None and row.fingerprint is not None and row.id in self.sessions.rows:
+                future = self._quietly(Reconcile(origin=Origin(kind="disk"), id=row.id))
+                if future is None:
+                    return
+                await asyncio.wait([future])
+                await asyncio.sleep(0)
+
+    async def _keep_house(self) -> None:
+        """Fold what has been quiet, sweep now and then."""
+        last_sweep = time.monotonic()
+        while True:
+            await asyncio.sleep(min(5.0, self.around.fold_after / 4))
+            now = time.monotonic()
+            for id, at in list(self._touched.items()):
+                if now - at >= self.around.fold_after:
+                    del self._touched[id]
+                    row = self.sessions.get(id)
+                    if row is not None and row.behind:
+                        self._fold_soon(id)
+            if now - last_sweep >= self.around.sweep_every:
+                last_sweep = now
+                await self.sweep()
+
+
+@define(eq=False, kw_only=True)
+class Look(Commit):
+    """Look at a document of records; its unit does the work."""
+
+    key: str
+
+    @property
+    def unit(self) -> str:
+        return self.key
+
+    def plan(self, unit: Unit, now: int) -> Planned:
+        return Planned(None)
+
+
+@define(eq=False, kw_only=True)
+class Nothing(Commit):
+    """A place in the queue."""
+
+    @property
+    def unit(self) -> str:
+        return "labels/config.json"
+
+    def plan(self, unit: Unit, now: int) -> Planned:
+        return Planned(None)
+
+
+def _session_sort_value(row: SessionRow, name: str) -> Any:
+    return row.at if name == "lastMessageAt" else row.value.get(name)
+
+
+def _log_failure(future: asyncio.Future[Done]) -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        log.warning("background work failed: %s", error)
