@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from attrs import fields_dict, frozen
 
-PROTOCOL = "1.0"
-"""major.minor of this protocol: within a major only additions."""
+FIRST = "1.0"
+"""The protocol version of everything that has been there from the start."""
 
 Right: TypeAlias = Literal["none", "read", "write", "execute", "secrets", "admin"]
 RIGHTS: tuple[Right, ...] = ("read", "write", "execute", "secrets", "admin")
@@ -89,7 +89,7 @@ class Registry:
         *,
         result: Any,
         right: Right,
-        since: str = PROTOCOL,
+        since: str = FIRST,
         scope: Scope | None = None,
         notification: bool = False,
     ) -> Callable[[_Class], _Class]:
@@ -115,7 +115,7 @@ class Registry:
 
         return add
 
-    def notification(self, name: str, *, since: str = PROTOCOL) -> Callable[[_Class], _Class]:
+    def notification(self, name: str, *, since: str = FIRST) -> Callable[[_Class], _Class]:
         """Class decorator: this attrs class is what the params of the notification *name* look like."""
 
         def add(params: _Class) -> _Class:

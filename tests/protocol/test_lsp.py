@@ -42,7 +42,7 @@ def test_options_and_arguments_pass_as_they_are() -> None:
     initialize = {"capabilities": {}, "processId": None, "rootUri": None, "initializationOptions": {"craft": nested}}
     assert lsp.structure("initialize", initialize).initialization_options == {"craft": nested}
     command = {"command": "x", "arguments": [nested]}
-    assert lsp.structure("workspace/executeCommand", command).arguments == [nested]
+    assert list(lsp.structure("workspace/executeCommand", command).arguments) == [nested]
 
 
 def test_what_a_client_may_send_is_known() -> None:

@@ -1,0 +1,421 @@
+"""Message -> right -> params -> scope -> key -> handler -> answer: the one path of every request.
+
+The only catch-all of the project: whatever a handler raises becomes exactly one answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from types import CoroutineType
+from typing import Any, Protocol, TypeVar, get_type_hints
+from weakref import WeakKeyDictionary
+
+import attrs
+from attrs import define, field
+
+from craftd.errors import (
+    Busy,
+    Cancelled,
+    CraftdError,
+    Forbidden,
+    InternalError,
+    InvalidParams,
+    MethodNotFound,
+    ServerCancelled,
+)
+from craftd.protocol import codec, contract, lsp
+from craftd.protocol.framing import encode
+from craftd.protocol.initialize import Opened, Wishes
+from craftd.protocol.lifecycle import Notification, Request
+from craftd.protocol.registry import REGISTRY, Method, Registry
+from craftd.server import editor, keys
+from craftd.server.connection import Connection, Job
+from craftd.server.outbox import Sink
+from craftd.workspace.journal import CHECKPOINT_SECONDS, Change, Origin
+
+log = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 128
+
+
+Handler = Callable[["Call", Any], Any]
+"""A plain function answers at once from memory; a coroutine function, or one that returns an awaitable, later."""
+
+_Handler = TypeVar("_Handler", bound=Callable[..., Any])
+
+
+class Core(Protocol):
+    """What the dispatcher serves. A scope is whatever handlers work on; the dispatcher only hands it over."""
+
+    def scope(self, name: str | None, connection: Connection) -> Any:
+        """The open scope of a workspace named by id, `ws_` id, slug or path (None = global), or an awaitable of it.
+
+        Raises: NotFound, Forbidden.
+        """
+        ...
+
+    def initialize(self, connection: Connection, wishes: Wishes) -> Awaitable[Opened]:
+        """Open what a new client wants to work with."""
+        ...
+
+    async def item(self, call: Call, id: str) -> Any:
+        """Item *id* of the call's noun as it is now, None if it is gone: for a repeated change."""
+        ...
+
+    def hint(self, paths: Iterable[str]) -> None:
+        """A client says that these files changed."""
+        ...
+
+    def gone(self, connection: Connection) -> None:
+        """Release what this client held."""
+        ...
+
+
+@define(eq=False)
+class Call:
+    """One request on its way through a handler. scope: the open workspace or global scope, None where there is none."""
+
+    connection: Connection
+    dispatcher: Dispatcher
+    method: Method
+    params: Any
+    raw: Any
+    """The params as they came, for `digest`."""
+    scope: Any = None
+    after: list[Callable[[], None]] = field(factory=list)
+    """Run in the same step as the answer is queued, right behind it: a replay, for example."""
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(kind="client", client=self.connection.id, key=getattr(self.params, "key", None))
+
+    def progress(self, token: int | str | None, value: Any) -> None:
+        """Send `$/progress`, if the client asked for it by a token."""
+        if token is not None:
+            self.connection.notify("$/progress", {"token": token, "value": value})
+
+
+class Handlers:
+    """Which function serves which params class."""
+
+    def __init__(self) -> None:
+        self._by_class: dict[type, Handler] = {}
+        self.lsp: dict[str, Handler] = {}
+        """Handlers of LSP's own methods; their params are lsprotocol's instances."""
+
+    def handles(self, function: _Handler) -> _Handler:
+        """Decorator: *function(call, params)* serves every method whose params class is, or inherits from, the
+        annotation of `params`; the nearest wins."""
+        names = list(inspect.signature(function).parameters)
+        cls = get_type_hints(function)[names[1]]
+        if cls in self._by_class:
+            raise ValueError(f"{cls.__name__} has a handler already")
+        self._by_class[cls] = function
+        return function
+
+    def handles_lsp(self, method: str) -> Callable[[_Handler], _Handler]:
+        """Decorator: *function(call, params)* serves the LSP request or notification *method*."""
+
+        def add(function: _Handler) -> _Handler:
+            self.lsp[method] = function
+            return function
+
+        return add
+
+    def find(self, method: Method) -> Handler | None:
+        """Raises: TypeError for a change that is no coroutine function: only those begin in the order sent."""
+        handler = next((self._by_class[cls] for cls in method.params.__mro__ if cls in self._by_class), None)
+        if handler is not None and method.mutates and not inspect.iscoroutinefunction(handler):
+            raise TypeError(f"{method.name} mutates, so its handler must be a coroutine function")
+        return handler
+
+
+HANDLERS = Handlers()
+handles = HANDLERS.handles
+handles_lsp = HANDLERS.handles_lsp
+
+_LSP_ROW = Method(
+    name="$/lsp", params=type(None), result=None, right="read", mutates=False, scope="none", since="1.0"
+)  # fmt: skip
+_AWAITABLE = (asyncio.Future, CoroutineType)
+
+
+class Dispatcher:
+    """All connections, and the table that serves them.
+
+    stopping: set before the daemon ends: changes that have not begun are refused.
+    """
+
+    def __init__(self, core: Core, registry: Registry = REGISTRY, handlers: Handlers = HANDLERS) -> None:
+        self.core = core
+        self.registry = registry
+        self.connections: dict[str, Connection] = {}
+        self.stopping = False
+        self.served: dict[str, tuple[Method, Handler]] = {
+            name: (row, handler)
+            for name, row in registry.methods.items()
+            if (handler := handlers.find(row)) is not None
+        }
+        """Methods that have a handler: the others do not exist for a client."""
+        self._handlers = handlers
+        self._keys: WeakKeyDictionary[Any, keys.Keys] = WeakKeyDictionary()
+        self._heard: set[asyncio.Future[Any]] = set()
+        self._count = 0
+        self._nobody = asyncio.Event()
+        self._nobody.set()
+        self._lsp: asyncio.Future[Any] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    # Connections
+
+    def start(self) -> None:
+        """Begin to load what `initialize` needs, in a thread; `daemon/hello` does not wait for it."""
+        self.lsp_loaded()
+        self._schedule_checkpoint()
+
+    def lsp_loaded(self) -> asyncio.Future[Any]:
+        """Done when lsprotocol is there."""
+        if self._lsp is None:
+            self._lsp = asyncio.ensure_future(asyncio.to_thread(lsp.load))
+        return self._lsp
+
+    def connect(self, sink: Sink, kind: str) -> Connection:
+        """A new client.  Raises: Busy."""
+        if len(self.connections) >= MAX_CONNECTIONS:
+            raise Busy(f"there are {MAX_CONNECTIONS} connections already", 1000)
+        self._count += 1
+        connection = Connection(self, sink, kind, f"c-{self._count}")
+        self.connections[connection.id] = connection
+        self._nobody.clear()
+        return connection
+
+    def gone(self, connection: Connection) -> None:
+        self.connections.pop(connection.id, None)
+        if not self.connections:
+            self._nobody.set()
+        self.core.gone(connection)
+
+    async def close(self, grace: float) -> None:
+        """End all connections: what they sent is carried out and answered for up to *grace* seconds."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for connection in tuple(self.connections.values()):
+            connection.end()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await self._nobody.wait()
+        for connection in tuple(self.connections.values()):
+            connection.drop("the daemon stops")
+
+    # Events
+
+    def deliver(self, scope: str | None, change: Change) -> None:
+        """Tell every subscriber of *scope* (a workspace's registry id, None = global) about a published change."""
+        frame = encode(change.body)
+        for connection in tuple(self.connections.values()):
+            connection.outbox.deliver(scope, change, frame)
+
+    def lapse(self, scope: str | None, reason: str, epoch: str, revision: int) -> None:
+        """Tell every subscriber of *scope* that it must list again."""
+        for connection in tuple(self.connections.values()):
+            connection.outbox.lapse(scope, reason, epoch, revision)
+
+    def broadcast(self, method: str, params: Mapping[str, Any]) -> None:
+        """Tell every connection that subscribed to anything something about the daemon itself."""
+        for connection in tuple(self.connections.values()):
+            if connection.outbox.subscriptions:
+                connection.notify(method, params)
+
+    def _schedule_checkpoint(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(CHECKPOINT_SECONDS, self._checkpoint)
+
+    def _checkpoint(self) -> None:
+        for connection in tuple(self.connections.values()):
+            connection.outbox.checkpoint()
+        self._schedule_checkpoint()
+
+    # Requests
+
+    def mutates(self, request: Request) -> bool:
+        """Would *request* change something?"""
+        try:
+            method, _ = self._unwrapped(request.method, request.params)
+        except CraftdError:
+            return False
+        return method in self.served and self.served[method][0].mutates
+
+    def begin(self, connection: Connection, job: Job) -> None:
+        try:
+            call, handler = self._call(connection, job.request.method, job.request.params)
+            if call.method.mutates:
+                self._begin_change(job, call, handler)
+            else:
+                connection.order.read(partial(self._begin_read, job, call, handler))
+        except Exception as failure:
+            connection.fail(job, self._error(failure, job.request.method))
+
+    def hear(self, connection: Connection, message: Notification) -> None:
+        method = message.method
+        row = self.registry.methods.get(method)
+        if method == "initialized":
+            editor.initialized(connection)
+            return
+        if row is not None and not row.notification:
+            log.debug("%s: %s was sent without an id", connection.id, method)
+            return
+        try:
+            call, handler = self._call(connection, method, message.params)
+            heard = asyncio.ensure_future(self._in_scope(self._scope(call), call, handler))
+        except CraftdError as error:
+            log.debug("%s: %s: %s", connection.id, method, error)
+            return
+        self._heard.add(heard)
+        heard.add_done_callback(partial(self._was_heard, method))
+
+    def _was_heard(self, method: str, heard: asyncio.Future[Any]) -> None:
+        self._heard.discard(heard)
+        if not heard.cancelled() and (failure := heard.exception()) is not None:
+            log.debug("%s: %s", method, self._error(failure, method))
+
+    def _unwrapped(self, method: str, params: Any) -> tuple[str, Any]:
+        """What is really asked for: a command carries a method of ours inside."""
+        if (
+            method != "workspace/executeCommand"
+            or type(params) is not dict
+            or params.get("command") != editor.CRAFT_CALL
+        ):
+            return method, params
+        arguments = params.get("arguments")
+        if type(arguments) is not list or not 1 <= len(arguments) <= 2 or type(arguments[0]) is not str:
+            raise InvalidParams.of("arguments", "expected [method, params]")
+        if arguments[0] not in self.served:
+            raise MethodNotFound(arguments[0])
+        return arguments[0], arguments[1] if len(arguments) == 2 else None
+
+    def _call(self, connection: Connection, method: str, params: Any) -> tuple[Call, Handler]:
+        """What is asked for, checked as far as that is possible without its scope."""
+        method, params = self._unwrapped(method, params)
+        if method not in self.served:
+            return self._lsp_call(connection, method, params)
+        row, handler = self.served[method]
+        if row.right not in connection.rights and row.right != "none":
+            raise Forbidden(f"{method} needs the right {row.right!r}", scope=row.right)
+        call = Call(connection, self, row, codec.structure(row.params, params), params)
+        if row.mutates:
+            if self.stopping:
+                raise ServerCancelled("the daemon stops")
+            if call.params.key is not None and len(call.params.key) not in contract.KEY_LENGTH:
+                raise InvalidParams.of("key", "expected 16 to 128 characters")
+        return call, handler
+
+    def _lsp_call(self, connection: Connection, method: str, params: Any) -> tuple[Call, Handler]:
+        handler = editor.LIFE.get(method)
+        if handler is None:
+            if not lsp.knows(method):
+                raise MethodNotFound(method)
+            params = lsp.structure(method, params)  # wrong params are wrong even where the method is not served
+            handler = self._handlers.lsp.get(method) or editor.SERVED.get(method)
+            if handler is None:
+                raise MethodNotFound(method)
+        return Call(connection, self, _LSP_ROW, params, params), handler
+
+    def _scope(self, call: Call) -> Any:
+        """The scope of *call*, or an awaitable of it."""
+        where = call.method.scope
+        if where == "none":
+            return None
+        name = call.params.workspace
+        if where == "global" and name is not None:
+            raise InvalidParams.of("workspace", f"{call.method.noun} belong to no workspace")
+        if where == "workspace" and name is None:
+            if len(call.connection.workspaces) != 1:
+                raise InvalidParams.of("workspace", "required: this connection works with no single workspace")
+            name = call.connection.workspaces[0]
+        return self.core.scope(name, call.connection)
+
+    def _begin_read(self, job: Job, call: Call, handler: Handler) -> None:
+        if job.done:
+            return
+        try:
+            scope = self._scope(call)
+            if isinstance(scope, _AWAITABLE):
+                self._later(job, call, self._in_scope(scope, call, handler))
+                return
+            call.scope = scope
+            result = handler(call, call.params)
+            if isinstance(result, _AWAITABLE):
+                self._later(job, call, result)
+            else:
+                self._answer(job, call, result)
+        except Exception as failure:
+            call.connection.fail(job, self._error(failure, call.method.name))
+
+    def _begin_change(self, job: Job, call: Call, handler: Handler) -> None:
+        """The task's first step submits the change; tasks take their first steps in the order they were made.
+
+        Until a scope is open that order would be lost, so the connection begins nothing else meanwhile.
+        """
+        job.change = call.connection.order.change()
+        scope = self._scope(call)
+        if isinstance(scope, _AWAITABLE):
+            scope = asyncio.ensure_future(scope)
+            call.connection.hold()
+            scope.add_done_callback(lambda _: call.connection.release())
+        self._later(job, call, self._in_scope(scope, call, self._once if call.params.key else handler))
+
+    async def _in_scope(self, scope: Any, call: Call, handler: Handler) -> Any:
+        if isinstance(scope, _AWAITABLE):
+            scope = await asyncio.shield(scope)  # others wait for it too
+        call.scope = scope
+        result = handler(call, call.params)
+        return await result if isinstance(result, _AWAITABLE) else result
+
+    async def _once(self, call: Call, params: Any) -> Any:
+        """A change with a key."""
+        owner = self if call.scope is None else call.scope
+        table = self._keys.setdefault(owner, keys.Keys())
+        _, handler = self.served[call.method.name]
+        return await table.once(
+            (None, call.connection.name, params.key),
+            keys.digest(call.method.name, call.raw),
+            partial(handler, call, params),
+            partial(self.core.item, call),
+        )
+
+    def _later(self, job: Job, call: Call, work: Awaitable[Any]) -> None:
+        job.task = asyncio.ensure_future(work)
+        job.task.add_done_callback(partial(self._done, job, call))
+
+    def _done(self, job: Job, call: Call, task: asyncio.Future[Any]) -> None:
+        try:
+            self._answer(job, call, task.result())
+        except asyncio.CancelledError:
+            call.connection.fail(job, Cancelled(f"{call.method.name} was cancelled"))
+        except Exception as failure:
+            call.connection.fail(job, self._error(failure, call.method.name))
+
+    def _answer(self, job: Job, call: Call, result: Any) -> None:
+        if job.done:
+            return
+        token = getattr(call.params, "partial_result_token", None)
+        if token is not None and isinstance(result, contract.Page):
+            call.progress(token, {"items": result.items})
+            result = attrs.evolve(result, items=())
+        call.connection.answer(job, codec.dumps(result))
+        for action in call.after:
+            action()
+
+    @staticmethod
+    def _error(failure: BaseException, method: str) -> CraftdError:
+        """What the client is told; the traceback stays in the log, under a number that both have."""
+        if isinstance(failure, CraftdError):
+            return failure
+        incident = secrets.token_hex(4)
+        log.error("%s failed, incident %s", method, incident, exc_info=failure)
+        return InternalError(incident)
