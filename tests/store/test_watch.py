@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from craftd.store import watch
+from craftd.store import disk, watch
 from craftd.store.watch import GONE, HOME, OVERFLOW, UNWATCHED_FOLDER, Watcher
 
 PATIENCE = 20.0
@@ -213,8 +215,6 @@ def test_a_folder_moved_out_is_watched_no_longer_and_holds_nothing_up(workspace:
 
 
 def test_folders_that_exchange_their_names_stay_watched_both(workspace: Workspace) -> None:
-    from craftd.store import disk
-
     first, second = workspace.session("260102-a-a"), workspace.session("260102-b-b")
     workspace.start()
     if not disk.exchange(first, second):
@@ -237,6 +237,48 @@ def test_a_deleted_session_that_is_made_again_at_once_stays_watched(workspace: W
     workspace.seen.forget()
     (folder / "session.jsonl").write_bytes(b"last")
     workspace.seen.wait_for("sessions/260102-again/session.jsonl")
+
+
+@needs_inotify
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whatever_happens_to_folders_exactly_those_that_are_there_are_watched(
+    workspace: Workspace, tmp_path: Path, seed: int
+) -> None:
+    sessions, outside = workspace.root / "sessions", tmp_path / "outside"
+    outside.mkdir()
+    before = kernel_watches()
+    moves: list[Callable[[Path, Path], object]] = [
+        lambda first, _: (first / "plans").mkdir(parents=True),
+        lambda first, _: shutil.rmtree(first),
+        lambda first, second: first.rename(second),
+        disk.exchange,
+        lambda first, _: first.rename(outside / first.name),
+        lambda first, _: (outside / first.name).rename(first),
+    ]
+
+    def disturb(choose: random.Random) -> None:
+        for _ in range(1500):
+            first, second = (sessions / f"s{choose.randrange(20)}" for _ in range(2))
+            with contextlib.suppress(OSError):
+                choose.choice(moves)(first, second)
+
+    opened = {f"s{n}" for n in range(0, 20, 3)}
+    for session in opened:
+        workspace.watcher.watch_session(session)
+    threads = [threading.Thread(target=disturb, args=(random.Random(f"{seed} {n}"),)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    workspace.start()
+    for thread in threads:
+        thread.join()
+    workspace.catch_up()
+    there = [path for path in sessions.iterdir() if path.is_dir()]
+    there += [path / "plans" for path in there if path.name in opened and (path / "plans").is_dir()]
+    assert workspace.watcher.watches == kernel_watches() - before == len(there) + 8
+    workspace.seen.forget()
+    for path in there:
+        (path / "probe").write_bytes(b"")
+    workspace.seen.wait_for(*(f"{path.relative_to(workspace.root)}/probe" for path in there))
 
 
 @pytest.mark.usefixtures("any_backend")
