@@ -16,7 +16,7 @@ FOLDERS = ("sessions", "sources", "skills", "statuses", "labels")
 
 
 def choose_slug(name: str, taken: Container[str] = ()) -> str:
-    """Free folder name for a workspace called *name*: ASCII, 50 characters plus suffix; `workspace` when none is left."""
+    """Free folder name for a workspace called *name*: ASCII, 50 characters plus suffix, else `workspace`."""
     base = re.sub(r"[^a-z0-9]+", "-", name.lower())
     base = base.removeprefix("-").removesuffix("-")[:50] or "workspace"
     if base not in taken:

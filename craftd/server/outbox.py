@@ -127,14 +127,14 @@ class Outbox:
         subscription = self.subscriptions.get(scope)
         if subscription is None:
             return
-        subscription.revision = change.revision
+        subscription.revision = max(subscription.revision, change.revision)  # a replay is behind it
         if subscription.lapsed or not subscription.wants(change):
             return
         if self.size + len(frame) > LAPSE_BYTES or len(self._frames) >= LAPSE_FRAMES:
             for each in self.subscriptions.values():
                 each.lapsed = True
             return
-        subscription.told = change.revision
+        subscription.told = max(subscription.told, change.revision)
         self.put(frame)
 
     def lapse(self, scope: str | None, reason: str, epoch: str, revision: int) -> None:

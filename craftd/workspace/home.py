@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, field
 
@@ -29,7 +29,6 @@ from craftd.workspace.registry import (
     RegistryUnit,
     SettingsUnit,
     Unregister,
-    UpdateSettings,
     folder_identity,
 )
 from craftd.workspace.rows import PlainRow
@@ -37,13 +36,15 @@ from craftd.workspace.workspace import Listener, Surroundings, Workspace
 
 log = logging.getLogger(__name__)
 
+_R = TypeVar("_R")
+
 LOOK_EVERY = 2.0
 """Seconds between two looks at the registry and the app's lock: two `stat` calls."""
 
 
 @define(eq=False)
 class Home:
-    """config: the configuration folder, links resolved. Made by `Home.open`."""
+    """config: the configuration folder, links resolved. Made by `Home.of`."""
 
     id: None
     config: Path
@@ -62,15 +63,18 @@ class Home:
     _tasks: list[asyncio.Task[Any]] = field(factory=list)
 
     @classmethod
-    async def open(cls, config: Path, around: Surroundings) -> Home:
+    def of(cls, config: Path, around: Surroundings) -> Home:
+        """The scope of *config*; `start` brings it to life."""
         epoch = token_hex(4)
         index = Index(epoch, WORKSPACES.sort, fields=frozenset({"name", "path", "slug", "id", "createdAt"}))
-        home = cls(None, config, around, Journal(None, epoch), index, ObjectFile(config / REGISTRY))
-        home._queue = Queue(home, home._thread, around.pool)
-        home._tasks.append(around.spawn(home._queue.run()))
-        await home.look()
-        home._tasks.append(around.spawn(home._keep_looking()))
-        return home
+        return cls(None, config, around, Journal(None, epoch), index, ObjectFile(config / REGISTRY))
+
+    async def start(self) -> None:
+        """Read the registry and begin to watch it."""
+        self._queue = Queue(self, self._thread, self.around.pool)
+        self._tasks.append(self.around.spawn(self._queue.run()))
+        await self.look()
+        self._tasks.append(self.around.spawn(self._keep_looking()))
 
     async def close(self) -> None:
         for workspace in list(self._open.values()):
@@ -198,6 +202,20 @@ class Home:
             await workspace.close()
         return done
 
+    @staticmethod
+    def check_id(id: str) -> None:
+        if WORKSPACES.id_pattern.fullmatch(id) is None:
+            raise InvalidParams.of("id", f"must match {WORKSPACES.id_pattern.pattern}")
+
+    def preview(self, commit: Register) -> Item:
+        """The item that *commit* would make; nothing is done. Raises what the commit would."""
+        planned: Item = commit.plan(self._registry_unit(), self.now()).answer
+        return planned
+
+    async def in_pool(self, work: Callable[[Home], _R], argument: Home) -> _R:
+        """Run slow work that only reads in a pool thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.around.pool, work, argument)
+
     def facts(self) -> Facts:
         return Facts(now=self.now(), pick=self.around.pick, home=self.around.home)
 
@@ -223,13 +241,16 @@ class Home:
 
     def open_unit(self, key: str) -> Unit:
         if key == REGISTRY:
-            return RegistryUnit(self.around.home, self.file, self.index, self.known, self.around.pick)
+            return self._registry_unit()
         id = key.partition("/")[2]
         known = self.known.get(id)
         if known is None:
             raise NotFound(Ref("workspaces", id))
         row: PlainRow | None = self.index.get(id)
         return SettingsUnit(key, known, self.index, row.info.get("aliasOf") if row is not None else None)
+
+    def _registry_unit(self) -> RegistryUnit:
+        return RegistryUnit(self.around.home, self.file, self.index, self.known, self.around.pick)
 
     def preparation(self, key: str, commits: Sequence[Commit]) -> None:
         return None
@@ -271,6 +292,3 @@ class LookAtRegistry(Commit):
 
     def plan(self, unit: Unit, now: int) -> Planned:
         return Planned(None)
-
-
-__all__ = ["Home", "Unregister", "UpdateSettings"]

@@ -18,11 +18,11 @@ from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint
 from craftd.store.entries import Entries
 from craftd.store.layout import SHELVES
+from craftd.workspace.changes import Updated, refuse_errors, refuse_immutable
 from craftd.workspace.commit import Commit, Planned, Unit
 from craftd.workspace.index import Index
 from craftd.workspace.journal import Change
 from craftd.workspace.rows import PlainRow
-from craftd.workspace.verbs import Updated, refuse_errors, refuse_immutable
 
 REGISTRY = "config.json"
 

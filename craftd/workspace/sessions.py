@@ -28,11 +28,11 @@ from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
 from craftd.workspace import foreign
+from craftd.workspace.changes import Updated
 from craftd.workspace.commit import Commit, Planned, Unit
 from craftd.workspace.index import Index
 from craftd.workspace.journal import Change
 from craftd.workspace.rows import Place, SessionRow
-from craftd.workspace.verbs import Updated
 
 EVENT_BODY = 256 * 1024
 """Bytes of a message inside an event; a longer one is named, not carried (protocol.md, Limits)."""
@@ -266,7 +266,7 @@ class SessionUnit(Unit):
         self._rewrite, self._new, self._delete = False, False, None
 
     def publish(self) -> None:
-        if self.row is None or self.gone:
+        if self.row is None:
             self.index.remove(self.id)
         elif self.row is not self._row_base:
             self.index.put(self.row)

@@ -1,171 +1,165 @@
-"""create, update, delete: once, for every noun with small files."""
+"""list, get, create, update, delete: once, for every noun of a workspace."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve
-
-from craftd.errors import (
-    AlreadyExists,
-    InvalidParams,
-    InvalidState,
-    Issue,
-    NotFound,
-    Ref,
-    ValidationFailed,
-    VersionConflict,
-)
-from craftd.model import patch as patches
-from craftd.model.labels import descendants
-from craftd.model.noun import Facts, Noun
+from craftd.errors import AlreadyExists, InvalidParams, NotFound, Ref
+from craftd.model.noun import Noun
+from craftd.model.nouns import NOUNS
 from craftd.model.records import Item, Record
-from craftd.workspace.commit import Commit, Planned
-from craftd.workspace.journal import Change
-from craftd.workspace.tables import DocumentUnit
+from craftd.workspace.changes import CreateRecord, DeleteRecord, UpdateRecord, check_patch
+from craftd.workspace.commit import Commit, Done
+from craftd.workspace.index import Index
+from craftd.workspace.journal import Origin
+from craftd.workspace.sessions import CreateSession, DeleteSession, UpdateSession
+
+if TYPE_CHECKING:
+    from craftd.workspace.tables import Table
+    from craftd.workspace.workspace import Workspace
+
+NAMES_TRIED = 20
+"""Chosen names that may turn out to be taken: by a change that was queued before, or by somebody else's folder."""
 
 
-@define(eq=False, kw_only=True)
-class RecordCommit(Commit):
-    """A change of one record. key: its document; facts: what pure rules need, with `now` of the round put in."""
+class Verbs:
+    """The five verbs on one workspace. Ids have not been looked at by anybody before."""
 
-    noun: Noun
-    key: str
-    id: str
-    workspace: str
-    facts: Facts
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
 
-    @property
-    def unit(self) -> str:
-        return self.key
+    def index(self, noun: str) -> Index:
+        return self._workspace.sessions if noun == "sessions" else self._table(noun).index
 
-    @property
-    def ref(self) -> Ref:
-        return Ref(self.noun.name, self.id, self.workspace)
+    def item(self, noun: str, id: str) -> Item:
+        """Raises: InvalidParams (no id of this noun at all), NotFound."""
+        if noun == "sessions":
+            return self._workspace.session(id).item()
+        row = self._table(noun).find(id)
+        if row is None:
+            self._check_id(NOUNS[noun], id)
+            raise NotFound(Ref(noun, id, self._workspace.id))
+        return row.item()
 
-    def _facts(self, now: int) -> Facts:
-        return evolve(self.facts, now=now)
+    async def create(self, noun: str, value: Record, id: str | None, origin: Origin, connection: object) -> Done:
+        """The answer is the new Item. Raises: AlreadyExists only for an *id* that was given."""
+        if id is not None:
+            self._check_id(NOUNS[noun], id)
+        for _ in range(NAMES_TRIED):
+            commit = self._creation(noun, value, id, origin, connection)
+            try:
+                return await self._workspace.commit(commit)
+            except AlreadyExists:
+                if id is not None:
+                    raise
+        raise AlreadyExists(Ref(noun, "", self._workspace.id))
 
-    def _current(self, unit: DocumentUnit) -> Record:
-        unit.require_writable(self.ref)
-        value = unit.records().get(self.id)
-        if value is None:
-            raise NotFound(self.ref)
-        return value
-
-    def _refuse_misplaced(self, unit: DocumentUnit, value: Record) -> None:
-        """Raises ValidationFailed for what is wrong with *value* beside the other records of its file."""
-        others = {id: record for id, record in unit.records().items() if id != self.id}
-        wrong = self.noun.among(self.id, value, {**others, self.id: value})
-        if wrong:
-            raise ValidationFailed(tuple(wrong), self.ref)
-
-    def _expect(self, unit: DocumentUnit, expected: str | None) -> None:
-        if expected is not None:
-            item = unit.row(self.id).item()
-            if item.version != expected:
-                raise VersionConflict(self.ref, {"version": item.version, "item": item.as_json()})
-
-
-@define(eq=False, kw_only=True)
-class CreateRecord(RecordCommit):
-    """Answers the new Item."""
-
-    value: Record
-
-    def plan(self, unit: DocumentUnit, now: int) -> Planned:
-        unit.require_writable(self.ref)
-        existing = unit.records().get(self.id)
-        if existing is not None:
-            raise AlreadyExists(self.ref, unit.row(self.id).item().as_json())
-        refuse_errors(self.noun, self.value, None, self.ref)
-        self._refuse_misplaced(unit, self.value)
-        unit.stage(self.id, self.value)
-        item = unit.row(self.id).item()
-        return Planned(item, [Change(f"{self.noun.name}/didCreate", self.noun.name, {"item": item.as_json()})])
-
-
-@define(eq=False)
-class Updated:
-    item: Item
-    changed: bool
-
-
-@define(eq=False, kw_only=True)
-class UpdateRecord(RecordCommit):
-    """Answers Updated."""
-
-    patch: dict[str, Any]
-    expected: str | None = None
-
-    def plan(self, unit: DocumentUnit, now: int) -> Planned:
-        old = self._current(unit)
-        self._expect(unit, self.expected)
-        new = patches.apply(old, self.patch)
-        if not patches.diff(old, new):
-            return Planned(Updated(unit.row(self.id).item(), changed=False))
-        if self.noun.touch is not None:
-            new = self.noun.touch(new, self._facts(now))
-        refuse_immutable(self.noun, old, new, self.ref)
-        refuse_errors(self.noun, new, old, self.ref)
-        self._refuse_misplaced(unit, new)
-        unit.stage(self.id, new)
-        item = unit.row(self.id).item()
-        members = {"changes": [{"id": self.id, "version": item.version}], "patch": patches.diff(old, new)}
-        change = Change(f"{self.noun.name}/didChange", self.noun.name, members)
-        return Planned(Updated(item, changed=True), [change])
-
-
-@define(eq=False, kw_only=True)
-class DeleteRecord(RecordCommit):
-    expected: str | None = None
-    missing_ok: bool = False
-
-    def plan(self, unit: DocumentUnit, now: int) -> Planned:
-        if self.missing_ok and self.id not in unit.records():
-            return Planned(None)
-        if self.id not in unit.records():
-            raise NotFound(self.ref)
-        if unit.document is None or not unit.document.linked:  # a link is deleted as a link
-            unit.require_writable(self.ref)
-        self._expect(unit, self.expected)
-        if self.id in self.noun.required:
-            raise InvalidState(f"{self.ref} belongs to every workspace and cannot be deleted", "required", (), self.ref)
-        gone = [self.id, *descendants(self.id, unit.records())]
-        for id in gone:
-            unit.stage(id, None)
-        return Planned(
-            None, [Change(f"{self.noun.name}/didDelete", self.noun.name, {"id": id}) for id in reversed(gone)]
+    def _creation(self, noun: str, value: Record, id: str | None, origin: Origin, connection: object) -> Commit:
+        workspace = self._workspace
+        if noun == "sessions":
+            named = {name for name in ("projectId", "parentSessionId") if name in value}
+            return CreateSession(
+                origin=origin,
+                connection=connection,
+                id=id or workspace.new_session_id(),
+                value=value,
+                known=workspace.has,
+                reads=frozenset({"projects/", "sessions/"}) if named else frozenset(),
+            )
+        table = self._table(noun)
+        new = table.noun.new
+        if new is None:
+            raise InvalidParams.of("value", f"{noun} are not created")
+        facts = workspace.facts(table, id)
+        chosen, whole = new(value, facts)
+        key = table.shelf.key_for(chosen, whole)
+        return CreateRecord(
+            origin=origin,
+            connection=connection,
+            noun=table.noun,
+            key=key,
+            id=chosen,
+            workspace=workspace.id,
+            facts=facts,
+            value=whole,
         )
 
+    async def update(
+        self, noun: str, id: str, patch: Any, expected: str | None, origin: Origin, connection: object
+    ) -> Done:
+        """The answer is Updated."""
+        patch = check_patch(patch)
+        if noun == "sessions":
+            self._workspace.check_session_id(id)
+            session = UpdateSession(origin=origin, connection=connection, id=id, patch=patch, expected=expected)
+            return await self._workspace.commit(session)
+        table, id, key = self._place(noun, id)
+        return await self._workspace.commit(
+            UpdateRecord(
+                origin=origin,
+                connection=connection,
+                noun=table.noun,
+                key=key,
+                id=id,
+                workspace=self._workspace.id,
+                facts=self._workspace.facts(),
+                patch=patch,
+                expected=expected,
+            )
+        )
 
-def refuse_errors(noun: Noun, value: Record, old: Record | None, ref: Ref) -> None:
-    """Raises ValidationFailed for what is wrong with *value*, except faults it already had in *old*.
+    async def delete(
+        self,
+        noun: str,
+        id: str,
+        expected: str | None,
+        origin: Origin,
+        connection: object,
+        *,
+        missing_ok: bool,
+        permanent: bool = False,
+    ) -> Done:
+        if noun == "sessions":
+            self._workspace.check_session_id(id)
+            return await self._workspace.commit(
+                DeleteSession(
+                    origin=origin,
+                    connection=connection,
+                    id=id,
+                    permanent=permanent,
+                    expected=expected,
+                    missing_ok=missing_ok,
+                )
+            )
+        table, id, key = self._place(noun, id)
+        return await self._workspace.commit(
+            DeleteRecord(
+                origin=origin,
+                connection=connection,
+                noun=table.noun,
+                key=key,
+                id=id,
+                workspace=self._workspace.id,
+                facts=self._workspace.facts(),
+                expected=expected,
+                missing_ok=missing_ok,
+            )
+        )
 
-    A record that was broken by hand can thus be mended one field after the other.
-    """
-    errors = [issue for issue in noun.validate(value, old) if issue.severity == "error"]
-    if old is not None and errors:
-        known = {(issue.path, issue.message) for issue in noun.validate(old, old)}
-        errors = [issue for issue in errors if (issue.path, issue.message) not in known]
-    if errors:
-        raise ValidationFailed(tuple(errors), ref)
+    def _table(self, noun: str) -> Table:
+        return self._workspace.tables[noun]
 
+    def _place(self, noun: str, id: str) -> tuple[Table, str, str]:
+        """Table, id and document of a record. One that is not there (yet: an earlier change may be about to make it)
+        is looked for where it would be."""
+        table = self._table(noun)
+        row = table.find(id)
+        if row is not None:
+            return table, row.id, row.unit
+        self._check_id(table.noun, id)
+        return table, id, table.shelf.key_for(id, {table.noun.id_member or "id": id, "slug": id})
 
-def refuse_immutable(noun: Noun, old: Record, new: Record, ref: Ref) -> None:
-    fixed = noun.immutable | ({noun.id_member} if noun.id_member else set())
-    changed = patches.diff(
-        {name: old[name] for name in fixed if name in old}, {name: new[name] for name in fixed if name in new}
-    )
-    if changed:
-        names = [*changed.get("set", {}), *(pointer.lstrip("/") for pointer in changed.get("unset", ()))]
-        raise ValidationFailed(tuple(Issue(path=name, message="cannot be changed") for name in names), ref)
-
-
-def check_patch(patch: Any) -> dict[str, Any]:
-    """*patch* as given, or InvalidParams naming what is wrong with its shape."""
-    issues = patches.check(patch)
-    if issues:
-        raise InvalidParams(tuple(evolve(issue, path=f"patch.{issue.path}".rstrip(".")) for issue in issues))
-    checked: dict[str, Any] = patch
-    return checked
+    @staticmethod
+    def _check_id(noun: Noun, id: str) -> None:
+        if noun.id_pattern.fullmatch(id) is None:
+            raise InvalidParams.of("id", f"is no id of {noun.name}: it must match {noun.id_pattern.pattern}")

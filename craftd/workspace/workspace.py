@@ -13,7 +13,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from attrs import define, field
 
@@ -22,6 +22,7 @@ from craftd.model import sessions as session_rules
 from craftd.model.ids import is_session_id, new_session_id
 from craftd.model.noun import Facts
 from craftd.model.nouns import NOUNS
+from craftd.model.records import Record
 from craftd.store.layout import SHELVES
 from craftd.store.locks import FolderLock
 from craftd.store.transcript import Transcript
@@ -37,8 +38,12 @@ from craftd.workspace.rows import Place, SessionRow
 from craftd.workspace.sessions import SESSIONS, Fold, Reconcile, SessionCommit, SessionUnit
 from craftd.workspace.tables import DocumentUnit, Table
 from craftd.workspace.tables import row_of as plain_row
+from craftd.workspace.verbs import Verbs
 
 log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 PREPARE_ABOVE = 1024 * 1024
 """Bytes of a session file from which its copy is made outside the queue."""
@@ -99,6 +104,10 @@ class Workspace:
     _vanished: dict[str, asyncio.Event] = field(factory=dict)
     _tasks: list[asyncio.Task[Any]] = field(factory=list)
     _closed: bool = False
+    verbs: Verbs = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.verbs = Verbs(self)
 
     # Opening and closing
 
@@ -194,6 +203,21 @@ class Workspace:
 
     # Reading
 
+    def status(self) -> dict[str, Any]:
+        """What `daemon/status` says about it. watches: folders watched; lost: why some changes came late."""
+        watcher = self._watcher
+        return {
+            "id": self.id,
+            "path": str(self.place.root),
+            "epoch": self.epoch,
+            "revision": self.revision,
+            "sessions": len(self.sessions),
+            "watches": watcher.watches if watcher is not None else 0,
+            "failedWatches": watcher.failed if watcher is not None else 0,
+            "overflows": watcher.overflows if watcher is not None else 0,
+            "protected": self.protected,
+        }
+
     @property
     def epoch(self) -> str:
         return self.journal.epoch
@@ -219,6 +243,23 @@ class Workspace:
     def check_session_id(id: str, member: str = "id") -> None:
         if not is_session_id(id):
             raise InvalidParams.of(member, "is no session id: letters, digits, hyphens and underscores only")
+
+    async def transcript(self, id: str) -> Transcript:
+        """The open transcript of a session, for reading. Raises: InvalidParams, NotFound."""
+        for _ in range(3):
+            row = self.session(id)
+            transcript = self.transcripts.get(id)
+            if transcript is not None and transcript.fingerprint == row.fingerprint:
+                return transcript
+            await self._queue.commit(Reconcile(origin=Origin(kind="disk"), id=id))
+        transcript = self.transcripts.get(id)
+        if transcript is None:
+            raise NotFound(Ref("sessions", id, self.id))
+        return transcript
+
+    async def in_pool(self, work: Callable[[_T], _R], argument: _T) -> _R:
+        """Run slow work that only reads in a pool thread."""
+        return await self._loop.run_in_executor(self.around.pool, work, argument)
 
     def has(self, noun: str, id: str) -> bool:
         if noun == "sessions":
@@ -248,8 +289,16 @@ class Workspace:
         today = time.localtime(self.around.clock() / 1000)
         return new_session_id(date(today.tm_year, today.tm_mon, today.tm_mday), self.around.pick, self.sessions.rows)
 
-    def facts(self, taken: Iterable[str] = ()) -> Facts:
-        return Facts(now=self.around.clock(), pick=self.around.pick, home=self.around.home, taken=frozenset(taken))
+    def facts(self, table: Table | None = None, id: str | None = None) -> Facts:
+        """What a pure rule may know; for a new record of *table*: which names are taken, and the *id* asked for."""
+        taken: frozenset[str] = frozenset()
+        beside: dict[str, Record] = {}
+        if table is not None:
+            folders = (key.rpartition("/")[2] for key in table.documents)
+            taken = frozenset(table.index.rows) | frozenset(folders)
+            beside = {row.id: row.value for row in table.index}
+        around = self.around
+        return Facts(now=around.clock(), pick=around.pick, home=around.home, taken=taken, id=id, beside=beside)
 
     async def fold_all(self) -> None:
         """Bring line 1 of every session up to date; a session that cannot be folded stays as it is."""
@@ -373,6 +422,11 @@ class Workspace:
 
     def _paths_changed(self, paths: set[str]) -> None:
         self._loop.call_soon_threadsafe(self._reconcile, {self._unit_of(path) for path in paths} - {None})
+
+    def hint(self, paths: Iterable[str]) -> None:
+        """Somebody says that these files (absolute) changed."""
+        inside = {os.path.relpath(path, self.place.root) for path in paths if path.startswith(f"{self.place.root}/")}
+        self._reconcile({self._unit_of(path) for path in inside} - {None})
 
     def _watch_lost(self, reason: str) -> None:
         log.warning("%s: %s; looking at everything", self.id, reason)

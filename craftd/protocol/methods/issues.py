@@ -17,7 +17,7 @@ class Issues(Position):
     items: tuple[Issue | Record, ...]
 
 
-@method("issues/list", result=Issues, right="read")
+@method("issues/list", result=Issues, right="read", scope="either")
 @frozen(kw_only=True)
 class ListIssues(Ref):
     """What is wrong with the files of a workspace, or with one of them."""

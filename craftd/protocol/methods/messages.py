@@ -7,7 +7,7 @@ from typing import Literal
 from attrs import frozen
 
 from craftd.model.records import Record
-from craftd.protocol.contract import Change, Changed, Committed, List, Mutation, Page
+from craftd.protocol.contract import Change, Changed, Committed, Get, Got, List, Mutation, Page
 from craftd.protocol.registry import method, notification
 
 
@@ -19,6 +19,14 @@ class ListMessages(List):
     session: str
     direction: Literal["forward", "backward"] = "forward"
     """backward: pages start at the end; the items of a page are in the order of the transcript all the same."""
+
+
+@method("messages/get", result=Got, right="read")
+@frozen(kw_only=True)
+class GetMessage(Get):
+    """One message: by its id, as `#<index>`, or a damaged line as `~<byte offset>`."""
+
+    session: str
 
 
 @frozen(kw_only=True)

@@ -1,11 +1,23 @@
-"""Known workspaces: what their five verbs take beyond the contract."""
+"""Known workspaces: their five verbs. Here an `id` may also be a `ws_` id, a slug or a path."""
 
 from __future__ import annotations
 
 from attrs import frozen
 
-from craftd.protocol.contract import Create, Created
+from craftd.protocol.contract import Committed, Create, Created, Delete, Get, Got, List, Page, Update, Updated
 from craftd.protocol.registry import method
+
+
+@method("workspaces/list", result=Page, right="read", scope="global")
+@frozen(kw_only=True)
+class ListWorkspaces(List):
+    """All registered workspaces."""
+
+
+@method("workspaces/get", result=Got, right="read", scope="global")
+@frozen(kw_only=True)
+class GetWorkspace(Get):
+    """One workspace: its settings and `path`."""
 
 
 @method("workspaces/create", result=Created, right="write", scope="global")
@@ -16,4 +28,17 @@ class CreateWorkspace(Create):
     adopt: bool = False
     """Take a folder that is neither empty nor a workspace."""
     dry_run: bool = False
+    """Answer what would be there, and do nothing."""
     work_done_token: int | str | None = None
+
+
+@method("workspaces/update", result=Updated, right="write", scope="global")
+@frozen(kw_only=True)
+class UpdateWorkspace(Update):
+    """Change the settings of a workspace."""
+
+
+@method("workspaces/delete", result=Committed, right="write", scope="global")
+@frozen(kw_only=True)
+class DeleteWorkspace(Delete):
+    """Take a workspace out of the registry; its files stay."""

@@ -1,0 +1,334 @@
+"""The running daemon: owns the scopes, the locks, the listeners and their end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import logging.handlers
+import os
+import signal
+import sys
+import time
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from craftd.errors import CraftdError, NotFound, Ref
+from craftd.protocol import methods as _complete_registry  # noqa: F401
+from craftd.protocol import rendezvous
+from craftd.protocol.initialize import Opened, OpenWorkspace, Wishes
+from craftd.protocol.rendezvous import PROTOCOL, VERSION, Card, Places
+from craftd.server.connection import Connection
+from craftd.server.dispatch import Call, Dispatcher
+from craftd.server.listeners import Refusal, listen, serve_stdio
+from craftd.store import atomic
+from craftd.store.locks import AppLock
+from craftd.workspace.guard import Guard
+from craftd.workspace.home import Home
+from craftd.workspace.journal import Origin
+from craftd.workspace.workspace import Surroundings, Workspace
+
+log = logging.getLogger(__name__)
+
+IDLE_SECONDS = 300.0
+"""An auto-started daemon ends after this long without a client."""
+GIVE_BACK_SECONDS = 60.0
+"""The app's lock goes back this long after the last change,"""
+GIVE_BACK_ALONE_SECONDS = 5.0
+"""or this long after the last client has left."""
+STOP_SECONDS = 5.0
+"""For clients to take the answers to what they had asked before the daemon stops."""
+LOG_BYTES = 5 * 1024 * 1024
+
+_SHOWN = ("HOME", "PATH", "LANG", "TZ", "CRAFT_CONFIG_DIR", "XDG_RUNTIME_DIR")
+"""Variables that `daemon/status` shows; none that could hold a secret."""
+
+
+@define(eq=False)
+class Daemon:
+    """What the dispatcher serves (its `Core`)."""
+
+    places: Places
+    auto: bool
+    exclusive: bool
+    guard: Guard
+    started_at: int = field(factory=lambda: time.time_ns() // 1_000_000)
+    socket: str | None = None
+    home: Home = field(init=False)
+    dispatcher: Dispatcher = field(init=False)
+    _stopping: asyncio.Event = field(factory=asyncio.Event)
+    _reason: str = "stop"
+    _alone_since: float | None = field(factory=time.monotonic)
+    _loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop)
+
+    # The dispatcher's questions
+
+    def scope(self, name: str | None, connection: Connection) -> Any:
+        if name is None:
+            return self.home
+        return self.home.workspace(name)
+
+    async def initialize(self, connection: Connection, wishes: Wishes) -> Opened:
+        opened: list[Workspace] = []
+        for id in await self._wanted(wishes):
+            workspace = self.home.workspace(id)
+            opened.append(workspace if isinstance(workspace, Workspace) else await asyncio.shield(workspace))
+        self._alone_since = None
+        return Opened(
+            epoch=self.home.journal.epoch,
+            read_only=self.guard.read_only,
+            workspaces=tuple(map(self._described, opened)),
+            features={"fsync": "data"},
+        )
+
+    async def _wanted(self, wishes: Wishes) -> list[str]:
+        """Registry ids of the workspaces a client wants to work with, each once. Raises: NotFound."""
+        ids: list[str] = []
+        options = wishes.options
+        if options.workspaces is not None:
+            for choice in options.workspaces:
+                name = choice.id or choice.path or ""
+                id = self.home.find(name) or (await self._register(choice.path, options.open))
+                if id is None:
+                    raise NotFound(Ref("workspaces", name))
+                ids.append(id)
+        else:
+            for folder in wishes.folders:
+                ids += self._around(Path(folder))
+                if not ids and (id := await self._register(folder, options.open)) is not None:
+                    ids.append(id)
+        if options.open == "never":
+            there = {workspace.id for workspace in self.home.open_workspaces}
+            ids = [id for id in ids if id in there]
+        return list(dict.fromkeys(ids))
+
+    def _around(self, folder: Path) -> list[str]:
+        """Workspaces that are *folder*, contain it, or lie in it."""
+        folder = Path(os.path.realpath(folder))
+        found = []
+        for id, known in self.home.known.items():
+            root = Path(os.path.realpath(known.entry.root))
+            if (root == folder or root in folder.parents or folder in root.parents) and root.is_dir():
+                found.append(self.home.find(id) or id)
+        return found
+
+    async def _register(self, path: str | None, how: str) -> str | None:
+        """Put a workspace folder into the registry, if the client wants that."""
+        if how != "register" or path is None or not (Path(path) / "config.json").is_file():
+            return None
+        commit = self.home.plan_creation({"path": path}, adopt=False)
+        commit.origin = Origin(kind="client")
+        done = await self.home.commit(commit)
+        id: str = done.answer.id
+        return id
+
+    async def item(self, call: Call, id: str) -> Any:
+        try:
+            if call.scope is self.home:
+                return self.home.item(id)
+            return call.scope.verbs.item(call.method.noun, id)
+        except CraftdError:
+            return None
+
+    def hint(self, paths: Iterable[str]) -> None:
+        for workspace in self.home.open_workspaces:
+            workspace.hint(paths)
+
+    def gone(self, connection: Connection) -> None:
+        if not self.dispatcher.connections:
+            self._alone_since = time.monotonic()
+
+    # What is asked about the daemon
+
+    def _described(self, workspace: Workspace) -> OpenWorkspace:
+        return OpenWorkspace(
+            id=workspace.id,
+            name=str(self.home.item(workspace.id).value.get("name", "")),
+            path=str(workspace.place.root),
+            epoch=workspace.epoch,
+            revision=workspace.revision,
+            read_only=self.guard.read_only,
+        )
+
+    def status(self) -> dict[str, Any]:
+        now = time.time_ns() // 1_000_000
+        return {
+            "pid": os.getpid(),
+            "version": VERSION,
+            "protocol": PROTOCOL,
+            "configDir": self.places.config,
+            "socket": self.socket,
+            "startedAt": self.started_at,
+            "uptimeMs": now - self.started_at,
+            "auto": self.auto,
+            "readOnly": self.guard.read_only,
+            "holder": self.guard.holder,
+            "holdsAppLock": self.guard.held,
+            "memoryBytes": _resident_bytes(),
+            "clients": [
+                {"id": one.id, "name": one.name, "transport": one.kind} for one in self.dispatcher.connections.values()
+            ],
+            "workspaces": [workspace.status() for workspace in self.home.open_workspaces],
+            "environment": {name: os.environ[name] for name in _SHOWN if name in os.environ},
+        }
+
+    # Life
+
+    async def release(self) -> None:
+        """Bring every file up to date and give the app's lock back."""
+        for workspace in self.home.open_workspaces:
+            await workspace.fold_all()
+        if not self.exclusive:
+            await asyncio.to_thread(self.guard.give_back)
+
+    def stop(self, reason: str) -> None:
+        self._reason = reason
+        self._stopping.set()
+
+    def may_write_changed(self) -> None:
+        """From any thread: read-only began or ended."""
+        self._loop.call_soon_threadsafe(self._announce)
+
+    def _announce(self) -> None:
+        params: dict[str, Any] = {"readOnly": self.guard.read_only}
+        if self.guard.holder is not None:
+            params["holder"] = self.guard.holder
+            log.warning("read-only while %s holds %s", self.guard.holder, self.guard.lock.path)
+        self.dispatcher.broadcast("daemon/didChange", params)
+
+    def _workspace_opened(self, workspace: Workspace) -> None:
+        workspace.listeners.add(self.dispatcher.deliver)
+        if not workspace.protected:
+            log.warning(
+                "%s: this file system has no locks; two machines are not protected from each other",
+                workspace.place.root,
+            )
+        described = [{"id": one.id, "path": str(one.place.root)} for one in (*self.home.open_workspaces, workspace)]
+        self.dispatcher.broadcast("daemon/didChange", {"workspaces": described})
+
+    async def _keep_house(self) -> None:
+        """Give the lock back when nobody needs it, end when nobody is there."""
+        while True:
+            await asyncio.sleep(1.0)
+            now = time.monotonic()
+            alone = 0.0 if self._alone_since is None else now - self._alone_since
+            if self.dispatcher.connections:
+                self._alone_since, alone = None, 0.0
+            quiet = now - self.guard.last >= GIVE_BACK_SECONDS or alone >= GIVE_BACK_ALONE_SECONDS
+            if self.guard.held and quiet and not self.exclusive:
+                await self.release()
+            if self.auto and alone >= IDLE_SECONDS:
+                self.stop("idle")
+
+    async def run(self, *, stdio: bool) -> None:
+        """Serve until stopped."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self.stop, "stop")
+        async with asyncio.TaskGroup() as group:
+
+            def spawn(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+                return group.create_task(work)
+
+            with ThreadPoolExecutor(8, thread_name_prefix="pool") as pool:
+                around = Surroundings(
+                    guard=self.guard,
+                    pool=pool,
+                    spawn=spawn,
+                    home=os.path.expanduser("~"),
+                    cache=Path(self.places.cache),
+                )
+                from craftd.server import handlers  # noqa: F401 (registers every method)
+
+                self.home = Home.of(Path(self.places.config), around)
+                self.dispatcher = Dispatcher(self)
+                self.home.opened = self._workspace_opened
+                self.home.listeners.add(self.dispatcher.deliver)
+                self.guard.changed = self.may_write_changed
+                if self.exclusive:
+                    self.guard.permit()
+                await self.home.start()
+                server = None
+                self.dispatcher.start()
+                if stdio:
+                    spawn(self._serve_stdio())
+                else:
+                    server = await self._listen()
+                house = spawn(self._keep_house())
+                await self._stopping.wait()
+                house.cancel()
+                await self._shut(server)
+
+    async def _serve_stdio(self) -> None:
+        await serve_stdio(self.dispatcher)
+        self.stop("stop")
+
+    async def _listen(self) -> asyncio.Server:
+        """Open the socket in the first folder that is safe and tell where it is."""
+        reasons = []
+        for folder in rendezvous.socket_folders(self.places):
+            try:
+                for each in (Path(folder).parent, Path(folder)):
+                    each.mkdir(mode=0o700, exist_ok=True)
+                rendezvous.check_private(folder)
+                path = Path(folder) / "sock"
+                server = await listen(path, self.dispatcher)
+            except (OSError, Refusal, rendezvous.Untrusted) as error:
+                reasons.append(f"{folder}: {error}")
+                continue
+            self.socket = str(path)
+            atomic.replace(Path(self.places.card), Card(os.getpid(), self.socket).as_json(), mode=0o600)
+            log.info("craftd %s serves %s at %s", VERSION, self.places.config, self.socket)
+            return server
+        raise OSError("no folder for the socket: " + "; ".join(reasons))
+
+    async def _shut(self, server: asyncio.Server | None) -> None:
+        """Refuse what is new, finish what has begun, tell everybody, let go of everything."""
+        log.info("stopping (%s)", self._reason)
+        self.dispatcher.stopping = True
+        if server is not None:
+            server.close()
+            for path in (Path(self.places.card), Path(self.socket or "")):
+                path.unlink(missing_ok=True)
+        self.dispatcher.broadcast("daemon/willStop", {"reason": self._reason, "graceMs": int(STOP_SECONDS * 1000)})
+        await self.home.close()
+        await asyncio.to_thread(self.guard.give_back)
+        await self.dispatcher.close(STOP_SECONDS)
+        log.info("stopped")
+
+
+def serve(places: Places, *, auto: bool, exclusive: bool, stdio: bool = False) -> int:
+    """Serve with the daemon's lock held; the exit code."""
+    _log_to(places, to_file=not auto)
+
+    async def main() -> None:
+        guard = Guard(AppLock(Path(places.config)), time.monotonic)
+        await Daemon(places, auto, exclusive, guard).run(stdio=stdio)
+
+    failed = False
+    try:
+        asyncio.run(main())
+    except* OSError as group:
+        failed = True
+        for error in group.exceptions:
+            log.error("cannot serve: %s", error)
+    return 1 if failed else 0
+
+
+def _log_to(places: Places, *, to_file: bool) -> None:
+    """Time, place, what; never a body. Started by a client, stderr is the log already."""
+    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
+    if to_file:
+        handlers.append(logging.handlers.RotatingFileHandler(places.log, maxBytes=LOG_BYTES, backupCount=1))
+    form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=logging.INFO, format=form, handlers=handlers, force=True)
+
+
+def _resident_bytes() -> int | None:
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None

@@ -1,0 +1,54 @@
+"""Start of the daemon: whoever gets the lock serves. Light until then: twelve may start at once, one stays."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from craftd.protocol.rendezvous import LOCK_LOST, Places
+from craftd.store.locks import DaemonLock, Holder
+
+
+def run(config: str, *, auto: bool = False, exclusive: bool = False) -> int:
+    """Serve the configuration folder *config* until told to stop; the exit code.
+
+    auto: end after a while without clients; when another daemon has the lock, end at once and say nothing.
+    exclusive: keep the Craft Agents app's lock for life.
+    """
+    places = Places(config)
+    lock = DaemonLock(Path(config))
+    holder = _take(lock, places, quiet=auto)
+    if holder is not None:
+        return LOCK_LOST if auto else 1
+    try:
+        from craftd.server import core
+
+        return core.serve(places, auto=auto, exclusive=exclusive)
+    finally:
+        lock.give_back()
+
+
+def run_stdio(config: str) -> int:
+    """Serve one client at stdin and stdout, with the same locks as a daemon; the exit code."""
+    places = Places(config)
+    lock = DaemonLock(Path(config))
+    if _take(lock, places, quiet=False) is not None:
+        return 1
+    try:
+        from craftd.server import core
+
+        return core.serve(places, auto=False, exclusive=False, stdio=True)
+    finally:
+        lock.give_back()
+
+
+def _take(lock: DaemonLock, places: Places, *, quiet: bool) -> Holder | None:
+    try:
+        holder = lock.take()
+    except OSError as error:
+        print(f"craftd: {places.lock} cannot be opened: {error.strerror}", file=sys.stderr)
+        return Holder(None)
+    if holder is not None and not quiet:
+        pid = "another process" if holder.pid is None else f"pid {holder.pid}"
+        print(f"craftd: a daemon runs already ({pid}), it holds {places.lock}", file=sys.stderr)
+    return holder

@@ -1,0 +1,61 @@
+"""The daemon itself."""
+
+from __future__ import annotations
+
+import os
+
+from craftd.errors import InvalidState
+from craftd.model.records import Record
+from craftd.protocol.contract import Position
+from craftd.protocol.initialize import check_major
+from craftd.protocol.methods.daemon import DaemonStatus, Hello, Release, SayHello, Stop, Sync
+from craftd.protocol.rendezvous import PROTOCOL, VERSION
+from craftd.server.core import Daemon
+from craftd.server.dispatch import Call, handles
+from craftd.workspace.home import Home
+from craftd.workspace.workspace import Workspace
+
+
+@handles
+def hello(call: Call, params: SayHello) -> Hello:
+    check_major(params.protocol)
+    daemon = daemon_of(call)
+    return Hello(
+        pid=os.getpid(),
+        version=VERSION,
+        protocol=PROTOCOL,
+        config_dir=daemon.places.config,
+        read_only=daemon.guard.read_only,
+        clients=len(call.dispatcher.connections) - 1,
+    )
+
+
+@handles
+def status(call: Call, params: DaemonStatus) -> Record:
+    return daemon_of(call).status()
+
+
+@handles
+async def sync(call: Call, params: Sync) -> Position:
+    scope: Workspace | Home = call.scope
+    await scope.sync()
+    return Position(epoch=scope.journal.epoch, revision=scope.journal.revision)
+
+
+@handles
+async def release(call: Call, params: Release) -> Record:
+    await daemon_of(call).release()
+    return {"released": True}
+
+
+@handles
+def stop(call: Call, params: Stop) -> None:
+    others = len(call.dispatcher.connections) - 1
+    if params.reason == "upgrade" and others:
+        raise InvalidState(f"{others} other clients are connected", "in-use", ())
+    call.after.append(lambda: daemon_of(call).stop(params.reason))
+
+
+def daemon_of(call: Call) -> Daemon:
+    assert isinstance(call.dispatcher.core, Daemon)
+    return call.dispatcher.core
