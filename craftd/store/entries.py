@@ -66,7 +66,7 @@ class Entries:
             ref = Ref(self.noun.name, next(iter(changes)))
             raise Corrupt(f"{self.file} cannot be used as it is", (root / self.file).as_uri(), ref)
         data = document.content[self.file]
-        stored = self._new_file() if data is None else self.form.parse(data).value
+        stored = self.new_file() if data is None else self.form.parse(data).value
         forest = _Forest(stored[self.member], self.noun.id_member or "id", self.children)
         forest.change(document.records, changes)
         changed = self.form.format({**stored, self.member: forest.entries}, data)
@@ -77,7 +77,7 @@ class Entries:
     def _defaults(self) -> dict[str, Record]:
         return {value[self.noun.id_member or "id"]: dict(value) for value in self.noun.defaults}
 
-    def _new_file(self) -> Record:
+    def new_file(self) -> Record:
         forest = _Forest([], self.noun.id_member or "id", self.children)
         forest.change({}, self._defaults())
         return {**self.around, self.member: forest.entries}
@@ -212,7 +212,7 @@ class _Forest:
         parent = value.get(PARENT) if self.children is not None else None
         if parent is None or self.children is None:
             return self.entries
-        found = self._find(self.entries, parent)
+        found = None if parent == id else self._find(self.entries, parent)
         if found is None:
             issue = Issue(path=PARENT, message=f"there is no {parent!r} it could be in", code="parent-unknown")
             raise ValidationFailed((issue,))

@@ -125,7 +125,10 @@ class Form(Protocol):
         ...
 
     def format(self, value: Any, data: bytes | None) -> bytes:
-        """*data* (None: a new file) changed so that it parses to *value*; the rest stays byte for byte."""
+        """*data* (None: a new file) changed so that it parses to *value*; the rest stays byte for byte.
+
+        Raises: ValidationFailed for a value that the form cannot hold.
+        """
         ...
 
     def line_of(self, data: bytes, path: str) -> int | None:

@@ -19,6 +19,9 @@ from craftd.store.files import Document, Form, JsonForm, Parsed, Problem
 FOLDER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,199}", re.ASCII)
 """What a name from a client must match before it becomes a path. Folders made by hand may have any name."""
 
+APP_FOLDER_NAME: Final = re.compile(r"[a-z0-9-]+", re.ASCII)
+"""What the app calls a slug."""
+
 TRASH: Final = ".trash"
 
 
@@ -165,7 +168,6 @@ class Folders:
             count += 1
             target = wanted.with_name(f"{wanted.name}-{count}")
         disk.move_folder(folder, target)
-        # The trash first: a folder in both places after a power loss is better than one in neither.
         atomic.flush_name(target)
         atomic.flush_name(folder)
 
@@ -205,6 +207,9 @@ class Folders:
         if not parsed.sound:
             return issues
         folder = key.rpartition("/")[2]
+        if APP_FOLDER_NAME.fullmatch(folder) is None:
+            message = f"the folder's name {folder!r} is not lower-case letters, digits and hyphens"
+            issues.append(Problem(message=message, code="bad-slug", severity="warning").issue(main, noun, id))
         if self.slug is not None and value.get(self.slug) != folder and isinstance(value.get(self.slug), str):
             message = f"{self.slug} differs from the folder's name {folder!r}"
             line = self.form.line_of(data, self.slug)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from attrs import evolve, frozen
 
+from craftd.errors import Issue, ValidationFailed
 from craftd.model import json_text
 from craftd.model.records import Record
 from craftd.store import yaml_text
@@ -82,6 +83,15 @@ class MatterForm:
         return evolve(read, value={**read.value, self.body: parts.body.decode("utf-8", "replace")})
 
     def format(self, value: Any, data: bytes | None) -> bytes:
+        """Raises: ValidationFailed for members that would not be read back (a key of 1,100 characters, 200 levels)."""
+        written = self._written(value, data)
+        wanted = {name: member for name, member in value.items() if name != self.body}
+        found = self.parse(written)
+        if not found.sound or not same({n: m for n, m in found.value.items() if n != self.body}, wanted):
+            raise ValidationFailed((Issue(path="", message="cannot be written as front matter", code="not-yaml"),))
+        return written
+
+    def _written(self, value: Any, data: bytes | None) -> bytes:
         content = encoded(value.get(self.body) or "")
         members: Record = {name: member for name, member in value.items() if name != self.body}
         if data is None:
@@ -104,15 +114,10 @@ class MatterForm:
             return 1
         text = parts.matter.decode("utf-8", "replace")
         try:
-            node = yaml_text.parse(text)
+            place = yaml_text.parse(text).place_of(path.split("."))
         except yaml_text.NotYaml:
             return None
-        names = path.split(".")
-        entry = node.entries.get(names[0])
-        if entry is None:
-            return 1
-        at = entry.start if len(names) == 1 else entry.node.at(names[1:]).start
-        return text.count("\n", 0, at) + 1
+        return 1 if place is None else text.count("\n", 0, place) + 1
 
     def _matter(self, parts: Parts) -> Parsed:
         """Members of the front matter alone."""

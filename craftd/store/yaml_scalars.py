@@ -65,7 +65,7 @@ def integer(text: str) -> int | None:
 
 
 def real(text: str) -> float | int | None:
-    """Value of *text* as a finite YAML float (whole ones as int, as in JSON), None if it is none."""
+    """Value of *text* as a finite YAML float (whole ones as int, as JSON shows them), None if it is none."""
     digits = text.replace("_", "").lstrip("+-")
     sign = -1 if text.startswith("-") else 1
     if text.endswith("_"):
@@ -78,7 +78,7 @@ def real(text: str) -> float | int | None:
         return None
     if number in (float("inf"), float("-inf")):
         return None
-    return sign * (int(number) if number.is_integer() else number)
+    return sign * (int(number) if number.is_integer() and number < 1e21 else number)
 
 
 def is_other_than_text(text: str) -> str | None:

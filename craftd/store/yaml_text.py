@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
@@ -57,6 +57,7 @@ class NotYaml(ValueError):
 class Node:
     """A value and where it stands. source: text of a scalar; block: written with indentation, not brackets.
 
+    entries: members of a mapping; items: those of a list, and what a mapping takes over by `<<`.
     size: values in it, aliases counted as often as they are used. other: what an unquoted scalar that is no text is.
     """
 
@@ -71,13 +72,18 @@ class Node:
     entries: dict[str, Entry] = field(factory=dict)
     items: list[Node] = field(factory=list)
 
-    def at(self, path: list[str]) -> Node:
-        """The node at *path*, or its nearest parent that is there."""
-        if path and path[0] in self.entries:
-            return self.entries[path[0]].node.at(path[1:])
-        if path and path[0].isdecimal() and int(path[0]) < len(self.items):
-            return self.items[int(path[0])].at(path[1:])
-        return self
+    def place_of(self, path: list[str]) -> int | None:
+        """Where the member at *path* begins, key included, or its nearest parent that is there."""
+        node, place = self, None
+        for name in path:
+            if name in node.entries:
+                node, place = node.entries[name].node, node.entries[name].start
+            elif node.kind == "list" and name.isdecimal() and int(name) < len(node.items):
+                node = node.items[int(name)]
+                place = node.start
+            else:
+                break
+        return place
 
     def last(self) -> int:
         """Where its text really ends; the parser counts blank lines and comments after a block to it."""
@@ -95,7 +101,12 @@ class Entry:
 
 
 def parse(text: str) -> Node:
-    """The one document in *text*; nothing, or only comments, is a null. Raises: NotYaml."""
+    """The one document in *text*; nothing, or only comments, is a null. Raises: NotYaml.
+
+    A missing last line end is added, as js-yaml does: block texts end with it.
+    """
+    if not text.endswith(("\n", "\r")):
+        text += "\n"
     try:
         return _compose(text, lambda index: index)
     except NotYaml:
@@ -235,6 +246,7 @@ class _Composer:
             raise self._wrong(event, f"the tag {event.tag} does not fit here")
         value: Record = {}
         entries: dict[str, Entry] = {}
+        merged: list[Node] = []
         size = 1
         while not isinstance(following := next(self.events), MappingEndEvent):
             key = self._node(following, depth + 1)
@@ -242,16 +254,20 @@ class _Composer:
             size += 1 + node.size
             if isinstance(following, ScalarEvent) and key.source == "<<" and not following.style:
                 self._merge(following, value, node.value)
+                merged.append(node)
                 continue
             name = self._name(following, key)
             if name in entries:
                 raise self._wrong(following, f"the key {name!r} stands here for the second time")
             value[name] = node.value
+            if node.start == node.end:  # nothing is there; the parser may place it on a later line
+                node = evolve(node, start=key.end, end=key.end)
             entries[name] = Entry(key.start, key.end, node)
         start, end = self._span(event, following)
         return Node(
-            value=value, start=start, end=end, kind="map", block=not event.flow_style, size=size, entries=entries
-        )
+            value=value, start=start, end=end, kind="map", block=not event.flow_style, size=size, entries=entries,
+            items=merged,
+        )  # fmt: skip
 
     def _merge(self, event: Event, value: Record, source: Any) -> None:
         for mapping in source if isinstance(source, list) else [source]:
@@ -270,11 +286,11 @@ class _Composer:
 
 # -- writing --
 
-_PLAIN: Final = re.compile(r"[^\W\d_](?:[^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]*[^\s\x00-\x1f:])?")
+_PLAIN: Final = re.compile(r"[^\W\d_][^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]*(?<![\s:])")
 _PLAIN_INSIDE: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9 _./-]*[A-Za-z0-9_./-])?", re.ASCII)
 _ELSEWHERE_NO_TEXT: Final = frozenset({"y", "n", "yes", "no", "on", "off"})
 """Booleans to YAML 1.1 readers other than the app."""
-_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def scalar(text: str, *, inside: bool = False) -> str:
@@ -349,8 +365,7 @@ def _spliced(text: str, root: Node, old: Record, new: Record, newline: str) -> s
         and not (name in old and json_text.canonical(old[name]) == json_text.canonical(member))
     }
     if added:
-        ends = [_line_end(text, _true_end(text, entry.node)) for entry in root.entries.values()]
-        at = max(ends) if ends else len(text)
+        at = _line_end(text, _true_end(text, root)) if root.entries or root.items else len(text)
         splices.append((at, at, format(added, newline)))
     for start, end, replacement in sorted(splices, reverse=True):
         text = text[:start] + replacement + text[end:]
@@ -366,7 +381,10 @@ def _changed(text: str, entry: Entry, value: Any, newline: str) -> tuple[int, in
         start = text.index(":", entry.end) + 1
         comment = re.match(r"[ \t]*#[^\r\n]*", text[start:])
         return start, end, f" {flow(value)}" + (comment.group() if comment else "")
-    return node.start, end, flow(value) if node.start < node.end or node.start != entry.end + 1 else f" {flow(value)}"
+    if node.start == node.end:
+        start = text.index(":", entry.end) + 1
+        return start, start, f" {flow(value)}"
+    return node.start, end, flow(value)
 
 
 def _block_items(text: str, node: Node, value: list[Any], newline: str) -> str:
