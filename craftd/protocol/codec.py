@@ -23,7 +23,7 @@ from cattrs.gen import make_dict_structure_fn, override
 
 from craftd.errors import InvalidParams, Issue, ParseError
 from craftd.model import json_text
-from craftd.model.records import Item
+from craftd.model.records import Item, Record
 
 _T = TypeVar("_T")
 
@@ -173,11 +173,14 @@ def _object(tp: Any) -> _Hook:
 def _array(tp: Any) -> _Hook:
     element = get_args(tp)[0]
     inner = None if element is Any else _converter.get_structure_hook(list[element])  # type: ignore[valid-type]
+    plain = {element} if element in _JSON_NAMES else {dict} if element == Record else set()
 
     def read(value: Any, _: Any) -> Any:
         if type(value) is not list:
             raise _mismatch("an array", value)
-        return tuple(value if inner is None else inner(value, tp))
+        if inner is None or plain.issuperset(map(type, value)):
+            return tuple(value)
+        return tuple(inner(value, tp))
 
     return read
 
@@ -198,16 +201,18 @@ def _one_of(tp: Any) -> _Hook:
 def _union(tp: Any) -> _Hook:
     """Members of a union must differ in their JSON type: that alone decides."""
     choices = {_json_type(choice): choice for choice in get_args(tp)}
-    hooks = {kind: _converter.get_structure_hook(choice) for kind, choice in choices.items() if kind is not type(None)}
-    wanted = " or ".join(_JSON_NAMES[kind] for kind in hooks)
+    hooks = {kind: (_converter.get_structure_hook(choice), choice) for kind, choice in choices.items()}
+    untouched = frozenset(kind for kind, choice in choices.items() if choice in _JSON_NAMES or choice == Record)
+    wanted = " or ".join(_JSON_NAMES[kind] for kind in hooks if kind is not type(None))
 
     def read(value: Any, _: Any) -> Any:
-        if value is None and type(None) in choices:
-            return None
-        hook = hooks.get(type(value))
-        if hook is None:
+        kind = type(value)
+        if kind in untouched:
+            return value
+        if kind not in hooks:
             raise _mismatch(wanted, value)
-        return hook(value, choices[type(value)])
+        hook, choice = hooks[kind]
+        return hook(value, choice)
 
     return read
 

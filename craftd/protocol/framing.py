@@ -49,6 +49,9 @@ class Decoder:
 
     def __init__(self, max_body: int = MAX_BODY) -> None:
         self._max_body = max_body
+        self._data = b""
+        """What arrived last, cut from *place* on without being copied; the rest of it goes to the buffer."""
+        self._place = 0
         self._buffer = bytearray()
         self._length: int | None = None
         self._failure: FramingError | None = None
@@ -58,10 +61,32 @@ class Decoder:
 
         Raises: FramingError after the last sound body; from then on always the same one.
         """
-        self._buffer += data
-        return self._bodies()
+        self._keep_rest()
+        if self._buffer or self._length is not None or self._failure is not None:
+            self._buffer += data
+            return self._pieced()
+        self._data = data
+        return self._whole()
 
-    def _bodies(self) -> Iterator[bytes]:
+    def _keep_rest(self) -> None:
+        self._buffer += self._data[self._place :]
+        self._data, self._place = b"", 0
+
+    def _whole(self) -> Iterator[bytes]:
+        """Bodies that arrived in one piece: nearly all."""
+        while True:
+            start = self._data.find(_END, self._place, self._place + MAX_HEADER + len(_END)) + len(_END)
+            if start < len(_END):
+                break
+            stop = start + self._announced(self._data[self._place : start - len(_END)])
+            if stop > len(self._data):
+                break
+            self._place = stop
+            yield self._data[start:stop]
+        self._keep_rest()
+        yield from self._pieced()
+
+    def _pieced(self) -> Iterator[bytes]:
         buffer = self._buffer
         while True:
             if self._failure is not None:
@@ -77,24 +102,27 @@ class Decoder:
             yield body
 
     def _take_header(self) -> bool:
-        """True when a header block was complete and is understood."""
+        """True when a header block was complete."""
         buffer = self._buffer
         end = buffer.find(_END, 0, MAX_HEADER + len(_END))
+        if end >= 0:
+            self._length = self._announced(bytes(buffer[:end]))
+            del buffer[: end + len(_END)]
+            return True
+        if len(buffer) > MAX_HEADER:
+            self._failure = _unreadable(bytes(buffer[:MAX_HEADER]), f"header block above {MAX_HEADER} bytes")
+            raise self._failure
+        return False
+
+    def _announced(self, block: bytes) -> int:
         try:
-            if end < 0:
-                if len(buffer) <= MAX_HEADER:
-                    return False
-                raise _unreadable(bytes(buffer[:MAX_HEADER]), f"header block above {MAX_HEADER} bytes")
-            length = content_length(bytes(buffer[:end]))
+            length = content_length(block)
             if length > self._max_body:
                 raise BodyTooLarge(self._max_body, length)
         except FramingError as failure:
             self._failure = failure
-            buffer.clear()
             raise
-        del buffer[: end + len(_END)]
-        self._length = length
-        return True
+        return length
 
 
 def content_length(block: bytes) -> int:

@@ -85,12 +85,14 @@ class Order:
         self._running[self._last] = None
         return self._last
 
-    def read(self, begin: Callable[[], None]) -> None:
-        """Call *begin*, at once or later."""
-        if self._running:
-            self._held.append((self._last, begin))
-        else:
-            begin()
+    @property
+    def idle(self) -> bool:
+        """No change is at work: a read may begin at once."""
+        return not self._running
+
+    def hold(self, begin: Callable[[], None]) -> None:
+        """Call *begin*, which begins a read, when the changes at work are done."""
+        self._held.append((self._last, begin))
 
     def done(self, change: int) -> None:
         del self._running[change]
@@ -277,8 +279,10 @@ class Connection:
         self._advance_soon()
 
     def _room(self) -> None:
-        self._advance_soon()
-        self._close_when_done()
+        if self._waiting:
+            self._advance_soon()
+        if self._ended:
+            self._close_when_done()
 
     def _finish(self, job: Job, *, succeeded: bool) -> None:
         job.done = True
@@ -290,8 +294,10 @@ class Connection:
             self._working -= 1
         if job.change is not None:
             self.order.done(job.change)
-        self._advance_soon()
-        self._close_when_done()
+        if self._waiting:
+            self._advance_soon()
+        if self._ended:
+            self._close_when_done()
 
     # Ends
 

@@ -255,8 +255,10 @@ class Dispatcher:
             call, handler = self._call(connection, job.request.method, job.request.params)
             if call.method.mutates:
                 self._begin_change(job, call, handler)
+            elif connection.order.idle:
+                self._begin_read(job, call, handler)
             else:
-                connection.order.read(partial(self._begin_read, job, call, handler))
+                connection.order.hold(partial(self._begin_read, job, call, handler))
         except Exception as failure:
             connection.fail(job, self._error(failure, job.request.method))
 

@@ -130,20 +130,24 @@ class SocketTransport(asyncio.Protocol):
         connection = self._connection
         if connection is None or self._deaf:
             return
-        for _ in range(_TURN):
-            try:
-                body = next(self._bodies, None)
-            except FramingError as failure:
-                if isinstance(failure, PlainHttp):
-                    self.write(_HTTP_REFUSAL)
-                    self.close()
-                else:
-                    connection.broken(failure)
-                return
-            if body is None:
-                self._resume_reading()
-                return
-            connection.receive(body)
+        connection.outbox.cork()
+        turns = 0
+        try:
+            for body in self._bodies:
+                connection.receive(body)
+                turns += 1
+                if turns == _TURN:
+                    break
+        except PlainHttp:
+            self.write(_HTTP_REFUSAL)
+            self.close()
+        except FramingError as failure:
+            connection.broken(failure)
+        finally:
+            connection.outbox.flush()
+        if turns < _TURN:
+            self._resume_reading()
+            return
         if not self._paused and not self._transport.is_closing():
             self._paused = True
             self._transport.pause_reading()

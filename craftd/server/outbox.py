@@ -103,6 +103,7 @@ class Outbox:
         self._scheduled = False
         self._paused = False
         self._closed = False
+        self._lapsed = False
         self._handed = 0
         self._accepted = 0
         self._stalled_since: float | None = None
@@ -120,7 +121,7 @@ class Outbox:
             self._dead(f"more than {HARD_BYTES} bytes wait to be read")
         elif not self._scheduled and not self._paused:
             self._scheduled = True
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
 
     def deliver(self, scope: str | None, change: Change, frame: bytes) -> None:
         """Queue *frame* (of *change*, shared by all clients) if this client wants it and can take it."""
@@ -131,6 +132,7 @@ class Outbox:
         if subscription.lapsed or not subscription.wants(change):
             return
         if self.size + len(frame) > LAPSE_BYTES or len(self._frames) >= LAPSE_FRAMES:
+            self._lapsed = True
             for each in self.subscriptions.values():
                 each.lapsed = True
             return
@@ -169,7 +171,7 @@ class Outbox:
     def resume(self) -> None:
         """The sink's buffer has drained."""
         self._paused = False
-        self._flush()
+        self.flush()
 
     def close(self) -> None:
         """Take nothing more; what waits is lost."""
@@ -184,7 +186,12 @@ class Outbox:
         """Everything has been handed to the sink."""
         return not self._frames
 
-    def _flush(self) -> None:
+    def cork(self) -> None:
+        """What is put from here on leaves with the next `flush`, which is the caller's to call."""
+        self._scheduled = True
+
+    def flush(self) -> None:
+        """Hand over what the sink takes."""
         self._scheduled = False
         frames = self._frames
         before = self.size
@@ -198,13 +205,15 @@ class Outbox:
             self._handed += length
             self._sink.write(chunk[0] if len(chunk) == 1 else b"".join(chunk))
         if self.size != before:
-            self._recover()
+            if self._lapsed:
+                self._recover()
             self._drained()
 
     def _recover(self) -> None:
         """Deliver again to a client that has caught up to half."""
         if self.size > LAPSE_BYTES // 2 or len(self._frames) > LAPSE_FRAMES // 2:
             return
+        self._lapsed = False
         for scope, subscription in self.subscriptions.items():
             if subscription.lapsed:
                 subscription.lapsed = False

@@ -110,7 +110,7 @@ class Home:
         fits = {
             self._first(id)
             for id, known in self.known.items()
-            if name in ((known.settings.value or {}).get("id"), known.entry.root.name)
+            if name in known.names
         }
         if len(fits) > 1:
             raise InvalidParams.of("workspace", f"{name!r} fits several workspaces: {', '.join(sorted(fits))}")

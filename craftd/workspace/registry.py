@@ -103,6 +103,12 @@ class Known:
     entry: Entry
     settings: ObjectFile
 
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """What it answers to beside its registry id: the `ws_` id and the slug of its settings, its folder's name."""
+        stored = self.settings.value or {}
+        return stored.get("id"), stored.get("slug"), self.entry.root.name
+
     def row(self, alias_of: str | None) -> PlainRow:
         stored = self.settings.value or {}
         name = stored.get("name") or self.entry.raw.get("name") or self.entry.root.name or "Untitled"
