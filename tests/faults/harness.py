@@ -340,7 +340,7 @@ def kill_rounds(
         os.kill(process.pid, signal.SIGKILL)
         heard = process.stdout.read().decode()
         process.stdout.close()
-        process.wait()
+        assert process.wait() == -signal.SIGKILL, "the program ended by itself"
         lines = heard.split("\n")[:-1]
         killed.rounds += 1
         killed.acknowledged += len(lines)
