@@ -107,11 +107,7 @@ class Home:
                 if known.entry.root == wanted or (identity and folder_identity(known.entry.root) == identity):
                     return self._first(id)
             return None
-        fits = {
-            self._first(id)
-            for id, known in self.known.items()
-            if name in known.names
-        }
+        fits = {self._first(id) for id, known in self.known.items() if name in known.names}
         if len(fits) > 1:
             raise InvalidParams.of("workspace", f"{name!r} fits several workspaces: {', '.join(sorted(fits))}")
         return next(iter(fits), None)
@@ -256,6 +252,8 @@ class Home:
         return None
 
     def prepared(self, unit: Unit, result: Any) -> None: ...
+
+    def abandoned(self, result: Any) -> None: ...
 
     def settled(self, units: Sequence[Unit]) -> None: ...
 

@@ -47,6 +47,10 @@ class Backing(Protocol):
         """Hand the result of that work to the unit. Thread of the scope."""
         ...
 
+    def abandoned(self, result: Any) -> None:
+        """The result of that work is not needed. On the loop."""
+        ...
+
     def permit(self) -> None:
         """Raises ReadOnly when nothing may be written now. Thread of the scope."""
         ...
@@ -167,6 +171,7 @@ class Queue:
 
     def _take(self) -> tuple[list[Pending], list[Bundle]]:
         """What can run now, in order; starts preparations for the rest."""
+        self._drop_abandoned()
         batch: list[Pending] = []
         ready: list[Bundle] = []
         blocked: set[Any] = set()  # unit keys and connections that must wait
@@ -211,6 +216,14 @@ class Queue:
         batch = [pending for pending in self._waiting if id(pending) in chosen]
         self._waiting = deque(pending for pending in self._waiting if id(pending) not in chosen)
         return batch, ready
+
+    def _drop_abandoned(self) -> None:
+        """Preparations whose commits were all taken back."""
+        for key, bundle in list(self._bundles.items()):
+            if bundle.task.done() and all(pending.future.done() for pending in bundle.pendings):
+                del self._bundles[key]
+                if bundle.task.exception() is None:
+                    self.scope.abandoned(bundle.task.result())
 
     async def _prepare(self, job: Callable[[], Any]) -> Any:
         try:

@@ -531,13 +531,19 @@ def complete(record: Record, now: int, pick: Callable[[int], int]) -> Record:
 
 @define(eq=False, kw_only=True)
 class Fold(SessionCommit):
-    """Bring line 1 up to date. No event: nothing a reader of craftd sees changes."""
+    """Bring line 1 up to date. No event: nothing a reader of craftd sees changes.
+
+    only_if_due: not when an earlier commit of the queue has done it: each copy must have been paid for by appends.
+    """
 
     rewrites = True
+    only_if_due: bool = False
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
         if unit.exists and unit.header is not None and unit.row is not None and unit.row.behind:
-            unit.change(unit.header)
+            transcript = unit.transcript
+            if not self.only_if_due or (transcript is not None and transcript.needs_fold):
+                unit.change(unit.header)
         return Planned(None)
 
 

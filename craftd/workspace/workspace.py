@@ -23,6 +23,7 @@ from craftd.model.ids import is_session_id, new_session_id
 from craftd.model.noun import Facts
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Record
+from craftd.store import atomic
 from craftd.store.layout import SHELVES
 from craftd.store.locks import FolderLock
 from craftd.store.transcript import Transcript
@@ -374,10 +375,19 @@ class Workspace:
         assert isinstance(unit, SessionUnit)
         unit.transcript, unit.prepared = result
 
+    def abandoned(self, result: Any) -> None:
+        transcript, prepared = result
+        if prepared is not None:
+            prepared.discard()
+        if transcript is not None and transcript not in self.transcripts.values():
+            transcript.close()
+
     def settled(self, units: Sequence[Unit]) -> None:
         """After a round, in the thread: keep the transcripts that were used, close the longest unused."""
         for unit in units:
             if isinstance(unit, SessionUnit):
+                if unit.prepared is not None:  # its commits came to nothing
+                    unit.prepared.discard()
                 if unit.transcript is None:
                     self.transcripts.pop(unit.id, None)
                 else:
@@ -390,13 +400,13 @@ class Workspace:
         for id in list(self.transcripts)[: max(0, len(self.transcripts) - OPEN_TRANSCRIPTS)]:
             row = self.sessions.get(id)
             if row is not None and row.behind:  # it alone knows which of the lines are not on line 1
-                self._loop.call_soon_threadsafe(self._fold_soon, id)
+                self._loop.call_soon_threadsafe(self._quietly, Fold(origin=Origin(kind="daemon"), id=id))
             else:
                 self.transcripts.pop(id).close()
 
     def _fold_soon(self, id: str) -> None:
         if not self._closed:
-            self._quietly(Fold(origin=Origin(kind="daemon"), id=id))
+            self._quietly(Fold(origin=Origin(kind="daemon"), id=id, only_if_due=True))
 
     def _look_again(self, id: str) -> None:
         """A session's file is missing: deleted, or between somebody's unlink and rename."""
@@ -421,12 +431,24 @@ class Workspace:
     # Foreign edits
 
     def _paths_changed(self, paths: set[str]) -> None:
-        self._loop.call_soon_threadsafe(self._reconcile, {self._unit_of(path) for path in paths} - {None})
+        units = {unit for path in paths if (unit := self._unit_of(path)) is not None and not self._is_known(unit)}
+        if units:
+            self._loop.call_soon_threadsafe(self._reconcile, units)
+
+    def _is_known(self, unit: str) -> bool:
+        """Whether the file of a session is the one its row was read from: an echo of our own write."""
+        row: SessionRow | None = self.sessions.get(unit.removeprefix(SESSIONS)) if unit.startswith(SESSIONS) else None
+        if row is None or row.fingerprint is None:
+            return False
+        try:
+            return atomic.fingerprint(self.place.folder(row.id) / "session.jsonl") == row.fingerprint
+        except OSError:
+            return False
 
     def hint(self, paths: Iterable[str]) -> None:
         """Somebody says that these files (absolute) changed."""
         inside = {os.path.relpath(path, self.place.root) for path in paths if path.startswith(f"{self.place.root}/")}
-        self._reconcile({self._unit_of(path) for path in inside} - {None})
+        self._paths_changed(inside)
 
     def _watch_lost(self, reason: str) -> None:
         log.warning("%s: %s; looking at everything", self.id, reason)
@@ -500,7 +522,7 @@ class Workspace:
                     del self._touched[id]
                     row = self.sessions.get(id)
                     if row is not None and row.behind:
-                        self._fold_soon(id)
+                        self._quietly(Fold(origin=Origin(kind="daemon"), id=id))
             if now - last_sweep >= self.around.sweep_every:
                 last_sweep = now
                 await self.sweep()
