@@ -50,6 +50,8 @@ def ancestors(id: str, records: Mapping[str, Record]) -> Iterator[str]:
 
 def descendants(id: str, records: Mapping[str, Record]) -> tuple[str, ...]:
     """Ids below *id*, in the order of the file."""
+    if not any(value.get("parent") == id for value in records.values()):
+        return ()
     return tuple(other for other in records if id in ancestors(other, records))
 
 

@@ -1,0 +1,209 @@
+"""The recorded projects, sources and skills: loaded as the app loads them, and changed without harm."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from craftd.model.noun import Facts
+from craftd.store.files import BOM, Document
+from craftd.store.layout import SHELVES
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+HOME = "/home/ada"
+FACTS = Facts(now=1, pick=lambda n: 0)
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", HOME)
+
+
+@cache
+def expected(name: str) -> Any:
+    return json.loads((GOLDEN / name).read_bytes())
+
+
+def load(noun: str, root: Path, folder: str) -> Document:
+    document = SHELVES[noun].load(root, f"{noun}/{folder}")
+    assert document is not None
+    return document
+
+
+def only(document: Document) -> dict[str, Any]:
+    [value] = document.records.values()
+    return value
+
+
+def filled(value: Any, **names: str) -> Any:
+    text = json.dumps(value)
+    for name, path in names.items():
+        text = text.replace(f"${{{name}}}", path)
+    return json.loads(text)
+
+
+def change_and_back(noun: str, root: Path, folder: str, member: str, other: Any) -> None:
+    """Change one member, look at the file, change it back: the file must be what it was, byte for byte."""
+    shelf, key = SHELVES[noun], f"{noun}/{folder}"
+    for value in (only(load(noun, root, folder)) | {member: other}, only(load(noun, root, folder))):
+        document = load(noun, root, folder)
+        [id] = document.records
+        saved = shelf.save(root, key, document, {id: value}, FACTS)
+        assert saved is not None
+        assert only(saved) == value
+        assert saved == load(noun, root, folder)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# -- projects --
+
+PROJECTS = expected("projects/expected.json")["projects"]
+
+
+@pytest.mark.parametrize("slug", PROJECTS)
+def test_a_recorded_project_is_loaded_and_survives_a_change_and_back(tmp_path: Path, slug: str) -> None:
+    root = tmp_path / "workspace"
+    shutil.copytree(GOLDEN / "projects/workspace", root)
+    document = load("projects", root, slug)
+    assert only(document) == filled(PROJECTS[slug]["load"]["config"], HOME_DIR=HOME)
+    assert (document.issues, document.sound) == ((), True)
+    before = (root / "projects" / slug / "config.json").read_bytes()
+    change_and_back("projects", root, slug, "name", "Other")
+    assert (root / "projects" / slug / "config.json").read_bytes() == before
+
+
+def test_the_recorded_projects_are_listed_and_the_plain_file_is_not() -> None:
+    folders = [key.rpartition("/")[2] for key in SHELVES["projects"].keys(GOLDEN / "projects/workspace")]
+    assert folders == sorted(PROJECTS)
+
+
+@pytest.mark.parametrize("folder", ["bom", "moved", "extra", "minimal"])
+def test_odd_projects_are_loaded_as_in_the_app(folder: str) -> None:
+    recorded = expected("projects/edge-expected.json")["loadProjectConfig"][folder]
+    assert only(load("projects", GOLDEN / "projects/edge", folder)) == filled(recorded, HOME_DIR=HOME)
+
+
+@pytest.mark.parametrize("folder", ["broken", "array", "null"])
+def test_damaged_projects_are_reported_with_file_and_line(folder: str) -> None:
+    document = load("projects", GOLDEN / "projects/edge", folder)
+    [issue] = document.issues
+    assert (document.sound, issue.path) == (False, f"projects/{folder}/config.json")
+    assert issue.range is not None
+
+
+# -- sources --
+
+SOURCES = [
+    pytest.param(tree, case, id=f"{tree}-{case['folder']}")
+    for tree, cases in expected("sources/expected.json")["groups"].items()
+    for case in cases
+    if case["folder"] != "no-config"
+]
+
+
+@pytest.mark.parametrize(("tree", "case"), SOURCES)
+def test_every_recorded_source_gets_the_apps_value_and_verdict(tree: str, case: dict[str, Any]) -> None:
+    root, folder = GOLDEN / "sources" / tree, case["folder"]
+    document = load("sources", root, folder)
+    errors = {error["path"] for error in case["folderCheck"]["errors"]}
+    if case["load"] is None or (errors == {"root"} and not document.sound):
+        assert (document.sound, only(document), bool(document.issues)) == (False, {}, True)
+        return
+    config = case["load"]["config"]
+    if config == "as in file":
+        config = json.loads((root / "sources" / folder / "config.json").read_bytes().removeprefix(BOM))
+    value = only(document)
+    guide = value.pop("guide", None)
+    assert value == filled(config, HOME=HOME, CWD=str(root))
+    assert (guide is None) == (case["load"]["guide"] is None)
+    # The app names the whole object when the block that the type asks for is missing.
+    found = {
+        "root" if issue.message.startswith("type: says") else issue.message.partition(":")[0]
+        for issue in document.issues
+        if issue.code not in ("slug-mismatch", "bad-slug") or issue.message.startswith("slug: ")
+    }
+    assert found == errors
+    assert all(issue.range is not None for issue in document.issues if issue.code != "bad-slug")
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in (GOLDEN / "sources/workspace/sources").iterdir()))
+def test_a_recorded_source_survives_a_change_and_back(tmp_path: Path, folder: str) -> None:
+    shutil.copytree(GOLDEN / "sources/workspace", tmp_path / "w")
+    config = tmp_path / "w/sources" / folder / "config.json"
+    before = contents(config.parent)
+    change_and_back("sources", tmp_path / "w", folder, "enabled", "other")
+    text = json.dumps(json.loads(before["config.json"].removeprefix(BOM)), indent=2, ensure_ascii=False).encode()
+    newline = b"\n" if before["config.json"].endswith(b"\n") else b""
+    assert contents(config.parent) == {
+        **before,
+        "config.json": text + newline,
+    }
+
+
+def test_staging_folders_are_no_sources() -> None:
+    keys = SHELVES["sources"].keys(GOLDEN / "sources/lenient")
+    assert not any(".tmp" in key for key in keys)
+    assert len(keys) == 12
+
+
+# -- skills --
+
+SKILLS = {
+    tree: {case["slug"]: case for case in expected("skills/expected.json")["groups"][tree]}
+    for tree in ("valid", "invalid")
+}
+WRITTEN = {
+    "bool-description": {"description": "true"}, "date-name": {"name": "2026-07-01"}, "number-name": {"name": "42"},
+    "sexagesimal-name": {"name": "1:30", "description": "0x1F"}, "yaml-binary": {"name": "aGk="},
+    "zero-name": {"name": "0"},
+}  # fmt: skip
+"""Names and descriptions that YAML takes for something else: ours is the text that was written."""
+LENIENT = {"required-sources-map", "required-sources-mixed", "required-sources-number", "bad-utf8"}
+"""What the app's full validator does not look at."""
+
+
+@pytest.mark.parametrize("slug", SKILLS["valid"])
+def test_a_valid_skill_is_loaded_and_survives_changes_and_back(tmp_path: Path, slug: str) -> None:
+    case, root = SKILLS["valid"][slug], tmp_path / "w"
+    shutil.copytree(GOLDEN / "skills/valid", root)
+    document = load("skills", root, slug)
+    assert only(document) == {**case["frontmatter"], "content": case["load"]["content"]}
+    assert (document.issues, document.sound) == ((), True)
+    file = root / "skills" / slug / "SKILL.md"
+    before = file.read_bytes()
+    change_and_back("skills", root, slug, "content", "other")
+    # Text directly behind the closing dashes is body to the app; a new body begins on a line of its own.
+    assert file.read_bytes() == before.replace(b"\n---tail", b"\n---\ntail").replace(b"\n--- \nb", b"\n---\n \nb")
+    if slug != "json-frontmatter":
+        file.write_bytes(before)
+        change_and_back("skills", root, slug, "x-new", ["a", {"b": None}])
+        assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("slug", [slug for slug in SKILLS["invalid"] if slug not in ("no-file", "lower-case-file")])
+def test_an_invalid_skill_is_shown_as_far_as_it_can_be_read_and_reported(slug: str) -> None:
+    case = SKILLS["invalid"][slug]
+    document = load("skills", GOLDEN / "skills/invalid", slug)
+    value = only(document)
+    content = value.pop("content")
+    recorded = case["frontmatter"]
+    readable = isinstance(recorded, dict) and "notAMap" not in recorded and slug != "js-frontmatter"
+    assert value == ({**recorded, **WRITTEN.get(slug, {})} if readable else {})
+    assert document.sound == (readable and slug != "bad-utf8")
+    if "body" in case:
+        assert content.startswith(case["body"]["start"])
+    valid = case["folderCheck"]["valid"] and slug not in LENIENT | {"js-frontmatter"}
+    assert bool(document.issues) == (not valid)
+
+
+@pytest.mark.parametrize("slug", ["no-file", "lower-case-file"])
+def test_a_folder_without_the_exact_file_is_no_skill(slug: str) -> None:
+    assert SHELVES["skills"].load(GOLDEN / "skills/invalid", f"skills/{slug}") is None
