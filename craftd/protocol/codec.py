@@ -67,8 +67,11 @@ def structure(cls: type[_T], params: Any) -> _T:
         raise InvalidParams.of("", f"params must be an object, not {json_name(params)}")
     elif "_meta" in params:
         params = {name: value for name, value in params.items() if name != "_meta"}
+    hook = _hooks.get(cls)
+    if hook is None:
+        hook = _hooks[cls] = _converter.get_structure_hook(cls)
     try:
-        instance: _T = _converter.get_structure_hook(cls)(params, cls)
+        instance: _T = hook(params, cls)
     except (BaseValidationError, Mismatch) as failure:
         raise InvalidParams(tuple(issues_of(failure))) from None
     return instance
@@ -131,6 +134,8 @@ def _expand(value: Any) -> Any:
 
 _converter = Converter(forbid_extra_keys=True, detailed_validation=True)
 _Hook = Callable[[Any, Any], Any]
+_hooks: dict[type, _Hook] = {}
+"""By params class: cattrs' own look-up takes as long as two members."""
 
 
 def be_strict(converter: Converter) -> None:
@@ -201,9 +206,9 @@ def _one_of(tp: Any) -> _Hook:
 def _union(tp: Any) -> _Hook:
     """Members of a union must differ in their JSON type: that alone decides."""
     choices = {_json_type(choice): choice for choice in get_args(tp)}
-    hooks = {kind: (_converter.get_structure_hook(choice), choice) for kind, choice in choices.items()}
-    untouched = frozenset(kind for kind, choice in choices.items() if choice in _JSON_NAMES or choice == Record)
-    wanted = " or ".join(_JSON_NAMES[kind] for kind in hooks if kind is not type(None))
+    untouched = {kind for kind, choice in choices.items() if choice in _JSON_NAMES or choice == Record}
+    hooks = {k: (_converter.get_structure_hook(c), c) for k, c in choices.items() if k not in untouched}
+    wanted = " or ".join(_JSON_NAMES[kind] for kind in choices if kind is not type(None))
 
     def read(value: Any, _: Any) -> Any:
         kind = type(value)

@@ -32,6 +32,8 @@ MAX_WAITING_BYTES = 16 << 20
 LAST_WORDS = 2.0
 """Seconds that reads may still take after the client has said its last word; changes take what they take."""
 
+_BIG = 1 << 63
+"""Python refuses to write very long integers as text."""
 _TURN = 64
 """Requests begun before other connections have their turn."""
 
@@ -186,7 +188,9 @@ class Connection:
     def answer(self, job: Job, result: bytes) -> None:
         """End *job* with the JSON text of its result."""
         if not job.done:
-            self.outbox.put(encode(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_id(job.request.id), result)))
+            id_ = job.request.id
+            written = b"%d" % id_ if type(id_) is int and -_BIG < id_ < _BIG else codec.dumps(id_)
+            self.outbox.put(encode(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (written, result)))
             self._finish(job, succeeded=True)
 
     def fail(self, job: Job, error: CraftdError) -> None:
@@ -347,7 +351,3 @@ class Connection:
     def _say_error(self, id_: Id | None, error: CraftdError) -> None:
         said = {"code": error.code, "message": str(error), "data": error.data()}
         self.outbox.put(encode(codec.dumps({"jsonrpc": "2.0", "id": id_, "error": said})))
-
-
-def _id(id_: Id) -> bytes:
-    return b"%d" % id_ if type(id_) is int and id_.bit_length() < 64 else codec.dumps(id_)

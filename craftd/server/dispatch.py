@@ -302,10 +302,13 @@ class Dispatcher:
 
     def _call(self, connection: Connection, method: str, params: Any) -> tuple[Call, Handler]:
         """What is asked for, checked as far as that is possible without its scope."""
-        method, params = self._unwrapped(method, params)
-        if method not in self.served:
-            return self._lsp_call(connection, method, params)
-        row, handler = self.served[method]
+        served = self.served.get(method)
+        if served is None:
+            method, params = self._unwrapped(method, params)
+            if method not in self.served:
+                return self._lsp_call(connection, method, params)
+            served = self.served[method]
+        row, handler = served
         if row.right not in connection.rights and row.right != "none":
             raise Forbidden(f"{method} needs the right {row.right!r}", scope=row.right)
         call = Call(connection, self, row, codec.structure(row.params, params), params)
@@ -398,9 +401,9 @@ class Dispatcher:
         try:
             self._answer(job, call, task.result())
         except asyncio.CancelledError:
-            call.connection.fail(job, Cancelled(f"{call.method.name} was cancelled"))
+            call.connection.fail(job, Cancelled(f"{job.request.method} was cancelled"))
         except Exception as failure:
-            call.connection.fail(job, self._error(failure, call.method.name))
+            call.connection.fail(job, self._error(failure, job.request.method))
 
     def _answer(self, job: Job, call: Call, result: Any) -> None:
         if job.done:
