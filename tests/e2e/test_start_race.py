@@ -63,7 +63,9 @@ class Bridge:
 
     def close(self) -> None:
         self.process.kill()
-        self.process.communicate()
+        if not self.stdin.closed:
+            self.stdin.close()
+        self.process.wait()
 
 
 @pytest.fixture
