@@ -110,7 +110,7 @@ class Transcript:
 
     @property
     def damage(self) -> tuple[Damage, ...]:
-        """All that is wrong with the file, line 1 first."""
+        """All that is wrong: with line 1, the lines in their order, the counts, the place of the file."""
         found = [*self._head.damage, *self._table.damage]
         stored = None if self.header is None else self.header.get("messageCount")
         if isinstance(stored, int) and stored > (there := len(self._table)):
