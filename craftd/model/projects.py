@@ -6,7 +6,9 @@ The folder never changes its name, so the slug says where the assets are for goo
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from craftd.errors import Issue
 from craftd.model.checks import Check, listing, nullable, shape, text, validator, whole
 from craftd.model.ids import choose_slug
 from craftd.model.noun import Facts, Noun
@@ -59,6 +61,13 @@ def touch(value: Record, facts: Facts) -> Record:
     return {**value, "updatedAt": facts.now}
 
 
+def among(id: str, value: Record, records: Mapping[str, Record]) -> list[Issue]:
+    """A folder holds one project; two that are created at once may have chosen the same name."""
+    if records.keys() - {id}:
+        return [Issue(path="slug", message=f"{value.get('slug')!r} is taken", code="slug-taken")]
+    return []
+
+
 PROJECTS = Noun(
     name="projects",
     id_pattern=re.compile(r"proj_[A-Za-z0-9]{1,64}", re.ASCII),
@@ -74,4 +83,5 @@ PROJECTS = Noun(
     validate=validator(SCHEMA),
     new=new,
     touch=touch,
+    among=among,
 )  # fmt: skip

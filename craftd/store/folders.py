@@ -77,15 +77,17 @@ class Folders:
     def save(
         self, root: Path, key: str, document: Document | None, changes: Mapping[str, Record | None], facts: Facts
     ) -> Document | None:
-        [(id, new)] = changes.items()
         if document is not None:
             files.require_unchanged(root, document.prints)
-            if new is None:
+            if any(id in document.records and new is None for id, new in changes.items()):
                 self._delete(root, key, facts.now)
-                return None
+                document = None
+        kept = {id: new for id, new in changes.items() if new is not None}
+        if not kept:
+            return document
+        [(id, new)] = kept.items()
+        if document is not None:
             self._require_writable(root, document, id)
-        elif new is None:
-            return None
         contents = self._contents(root, key, document, id, new)
         return self._write(root, key, document, contents)
 

@@ -56,6 +56,12 @@ def test_a_new_project_has_the_keys_of_the_app_in_its_order_and_keeps_its_colour
     assert (id, list(value.items())) == ("proj_aaaaaaaa", list(recorded.items()))
 
 
+def test_a_folder_is_never_shared_by_two_projects() -> None:
+    among = NOUNS["projects"].among
+    assert [issue.path for issue in among("proj_2", {"slug": "a"}, {"proj_1": {}, "proj_2": {}})] == ["slug"]
+    assert among("proj_1", {"slug": "a"}, {"proj_1": {}}) == []
+
+
 def test_a_project_without_a_name_gets_the_apps() -> None:
     assert made("projects", {"name": "  "})[1]["name"] == made("projects", {})[1]["name"] == "New Project"
 

@@ -187,6 +187,15 @@ def test_a_deleted_folder_lies_whole_in_the_trash(root: Path) -> None:
     assert files_of(root) == {f"{trash}/config.json", f"{trash}/assets/plan.md", "skills/tide/SKILL.md"}
 
 
+def test_a_deletion_and_a_new_record_in_its_place_are_two_folders(root: Path) -> None:
+    document = load(PROJECTS, root, "projects/atlas")
+    value = {"id": "proj_2", "slug": "atlas"}
+    saved = PROJECTS.save(root, "projects/atlas", document, {"proj_00000001": None, "proj_2": value}, FACTS)
+    assert saved is not None
+    assert saved.records == {"proj_2": value}
+    assert (root / f".trash/{FACTS.now}-projects-atlas/config.json").read_text() == PROJECT
+
+
 def test_two_deletions_in_one_millisecond_keep_both(root: Path) -> None:
     for _ in range(2):
         put(root, "skills/tide/SKILL.md", SKILL)
