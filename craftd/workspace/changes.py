@@ -118,6 +118,8 @@ class UpdateRecord(RecordCommit):
 
 @define(eq=False, kw_only=True)
 class DeleteRecord(RecordCommit):
+    """A damaged folder may go, and a link goes as a link; what cannot lose a record safely refuses when it is saved."""
+
     expected: str | None = None
     missing_ok: bool = False
 
@@ -126,8 +128,6 @@ class DeleteRecord(RecordCommit):
             return Planned(None)
         if self.id not in unit.records():
             raise NotFound(self.ref)
-        if unit.document is None or not unit.document.linked:  # a link is deleted as a link
-            unit.require_writable(self.ref)
         self._expect(unit, self.expected)
         if self.id in self.noun.required:
             raise InvalidState(f"{self.ref} belongs to every workspace and cannot be deleted", "required", (), self.ref)
