@@ -7,6 +7,7 @@ from typing import Literal
 from attrs import frozen
 
 from craftd.model.records import Record
+from craftd.protocol.codec import Raw
 from craftd.protocol.contract import Position, Ref
 from craftd.protocol.registry import method, notification
 
@@ -50,7 +51,7 @@ class Event:
 class Events(Position):
     """Changes after the position asked for. status: stale = it is no longer known, list again."""
 
-    events: tuple[Event | Record, ...]
+    events: tuple[Event | Raw, ...]
     status: Literal["ok", "stale"]
 
 

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from functools import partial
+from typing import Final, Literal
 
 from craftd.errors import InvalidParams
 from craftd.model.nouns import NOUNS
-from craftd.protocol.methods.events import Subscribe, Subscribed, Unsubscribe
+from craftd.protocol.codec import Raw
+from craftd.protocol.contract import DEFAULT_LIMIT, MAX_LIMIT
+from craftd.protocol.methods.events import Events, ReadEvents, Subscribe, Subscribed, Unsubscribe
 from craftd.server.dispatch import Call, handles
 from craftd.server.outbox import Subscription, wants
 from craftd.workspace.home import Home
+from craftd.workspace.journal import Change
 from craftd.workspace.workspace import Workspace
+
+TOPICS: Final = frozenset(NOUNS) | {"issues", "files"}
+
+WAIT_MS_MOST: Final = 60_000
+"""How long `events/read` waits at most: a client that polls longer learns that the daemon lives."""
+
+_ENVELOPE: Final = b'{"jsonrpc":"2.0",'
 
 
 @handles
 def subscribe(call: Call, params: Subscribe) -> Subscribed:
     scope: Workspace | Home = call.scope
     journal = scope.journal
-    topics = params.topics
-    if isinstance(topics, tuple):
-        unknown = [topic for topic in topics if topic not in TOPICS]
-        if unknown:
-            raise InvalidParams.of("topics", f"{unknown[0]!r} is none of {', '.join(sorted(TOPICS))}")
+    topics = _topics(params.topics)
     subscription = Subscription(
         epoch=journal.epoch,
         revision=journal.revision,
-        topics=frozenset(topics) if isinstance(topics, tuple) else topics,
+        topics=topics,
         sessions=None if params.sessions is None else frozenset(params.sessions),
     )
     call.connection.subscribe(scope.id, subscription)
@@ -44,4 +53,53 @@ def unsubscribe(call: Call, params: Unsubscribe) -> None:
     call.connection.unsubscribe(call.scope.id)
 
 
-TOPICS = frozenset(NOUNS) | {"issues", "files"}
+@handles
+async def read(call: Call, params: ReadEvents) -> Events:
+    scope: Workspace | Home = call.scope
+    topics = _topics(params.topics)
+    limit = DEFAULT_LIMIT if params.limit is None else params.limit
+    if limit < 1:
+        raise InvalidParams.of("limit", "must be at least 1")
+    journal, since = scope.journal, params.since
+
+    def missed() -> list[Change] | None:
+        changes = journal.since(since.epoch, since.revision)
+        return None if changes is None else [change for change in changes if wants(change, topics, None)]
+
+    changes = missed()
+    if changes == [] and params.wait_ms:
+        await _next(scope, lambda change: wants(change, topics, None), min(params.wait_ms, WAIT_MS_MOST) / 1000)
+        changes = missed()
+    if changes is None:
+        return Events(events=(), status="stale", epoch=journal.epoch, revision=journal.revision)
+    page = changes[: min(limit, MAX_LIMIT)]
+    revision = page[-1].revision if len(page) < len(changes) else journal.revision
+    events = tuple(Raw(b"{" + change.body.removeprefix(_ENVELOPE)) for change in page)
+    return Events(events=events, status="ok", epoch=journal.epoch, revision=revision)
+
+
+async def _next(where: Workspace | Home, wanted: Callable[[Change], bool], seconds: float) -> None:
+    """Return when a wanted change was published, or after *seconds*."""
+    published = asyncio.get_running_loop().create_future()
+
+    def listener(scope: str | None, change: Change) -> None:
+        if wanted(change) and not published.done():
+            published.set_result(None)
+
+    where.listeners.add(listener)
+    try:
+        await asyncio.wait_for(published, seconds)
+    except TimeoutError:
+        pass
+    finally:
+        where.listeners.discard(listener)
+
+
+def _topics(topics: tuple[str, ...] | Literal["*"] | None) -> frozenset[str] | str | None:
+    """What a subscription keeps. Raises: InvalidParams for a noun that is none."""
+    if not isinstance(topics, tuple):
+        return topics
+    unknown = [topic for topic in topics if topic not in TOPICS]
+    if unknown:
+        raise InvalidParams.of("topics", f"{unknown[0]!r} is none of {', '.join(sorted(TOPICS))}")
+    return frozenset(topics)
