@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from craftd.protocol import lsp
 from craftd.protocol.framing import encode
 from craftd.server import connection as module
 from craftd.server.connection import ClientError, Order
@@ -29,6 +34,29 @@ async def test_before_initialize_only_hello_is_answered(toys: Toys) -> None:
     await wire.initialize()
     assert await wire.call("toys/echo") == {"value": None}
     await wire.close()
+
+
+async def test_hello_does_not_wait_for_what_initialize_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported, load = threading.Event(), lsp.load
+    monkeypatch.setattr(lsp, "load", lambda: imported.wait(10) and load())
+    toys = await Toys.start(tmp_path / "sock")
+    wire = await Wire.connect(toys.path)
+    first = wire.ask("initialize", {"capabilities": {}})
+    other = await Wire.connect(toys.path)
+    assert await other.call("daemon/hello") == {"pid": 1}
+    assert wire.received == []
+    imported.set()
+    assert (await wire.answer(first))["serverInfo"]["name"] == "craftd"
+    for client in (wire, other):
+        await client.close()
+    await toys.stop()
+
+
+def test_a_server_starts_without_the_language_server_libraries() -> None:
+    code = "import sys, craftd.server.listeners; print(sorted({'pygls', 'lsprotocol'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 async def test_what_is_sent_right_behind_initialize_waits_for_it(toys: Toys) -> None:
