@@ -95,6 +95,8 @@ class InvalidRequest(_Said):
 
 @define(eq=False)
 class MethodNotFound(CraftdError):
+    """There is no such method, or this daemon does not serve it."""
+
     code = -32601
     method: str
 
@@ -141,11 +143,15 @@ class InternalError(CraftdError):
 
 @define(eq=False)
 class NotInitialized(_Said):
+    """`initialize` comes first."""
+
     code = -32002
 
 
 @define(eq=False)
 class Cancelled(_Said):
+    """The client took the request back."""
+
     code = -32800
     retryable = True
 
@@ -160,6 +166,8 @@ class ServerCancelled(_Said):
 
 @define(eq=False)
 class NotFound(CraftdError):
+    """No record has this id."""
+
     code = 1001
     ref: Ref
 
@@ -169,6 +177,8 @@ class NotFound(CraftdError):
 
 @define(eq=False)
 class AlreadyExists(CraftdError):
+    """The id is taken; `current` is what is there."""
+
     code = 1002
     ref: Ref
     current: Any = None
@@ -201,6 +211,8 @@ class VersionConflict(CraftdError):
 
 @define(eq=False)
 class InvalidState(CraftdError):
+    """Not in the present state: `state`, and what is `allowed` in it."""
+
     code = 1004
     message: str
     state: str
@@ -248,6 +260,8 @@ class ReadOnly(CraftdError):
 
 @define(eq=False)
 class Forbidden(CraftdError):
+    """A right is missing, or the path leads outside of what may be touched."""
+
     code = 1007
     message: str
     path: str | None = None
@@ -262,11 +276,15 @@ class Forbidden(CraftdError):
 
 @define(eq=False)
 class Unauthenticated(_Said):
+    """A token is needed."""
+
     code = 1008
 
 
 @define(eq=False)
 class TooLarge(CraftdError):
+    """Larger than a limit of this protocol."""
+
     code = 1009
     what: str
     limit: int
@@ -281,6 +299,8 @@ class TooLarge(CraftdError):
 
 @define(eq=False)
 class Busy(CraftdError):
+    """Too much at once; again after `retryAfterMs`."""
+
     code = 1010
     retryable = True
     message: str
@@ -310,6 +330,8 @@ class Unsupported(CraftdError):
 
 @define(eq=False)
 class StaleCursor(_Said):
+    """From before a restart: start the list again."""
+
     code = 1012
     retryable = True
 
@@ -332,12 +354,16 @@ class Corrupt(CraftdError):
 
 @define(eq=False)
 class Unavailable(_Said):
+    """Something this needs is not there now."""
+
     code = 1014
     retryable = True
 
 
 @define(eq=False)
 class Timeout(_Said):
+    """It took longer than it may."""
+
     code = 1015
     retryable = True
 

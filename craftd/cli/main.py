@@ -10,7 +10,13 @@ def main() -> int:
     if sys.argv[1:2] == ["stdio"]:
         from craftd.client import bridge
 
-        return bridge.main(sys.argv[2:])
+        return bridge.main(sys.argv[2:], _serve_here)
     from craftd.cli import commands
 
     return commands.run()
+
+
+def _serve_here(config: str) -> int:
+    from craftd.server import daemon
+
+    return daemon.run_stdio(config)

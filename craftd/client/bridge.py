@@ -13,6 +13,10 @@ from _socket import SHUT_WR
 from craftd.client import launch, wire
 from craftd.protocol import rendezvous
 
+TYPE_CHECKING = False  # `typing` is slow to import; type checkers know the name
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 USAGE = """\
 Usage: craftd stdio [--no-daemon]
 
@@ -31,8 +35,11 @@ Options:
 _CHUNK = 65_536
 
 
-def main(arguments: list[str]) -> int:
-    """Run until the editor or the daemon ends the connection. arguments: those after `stdio`. Returns the exit code."""
+def main(arguments: list[str], serve_here: Callable[[str], int]) -> int:
+    """Run until the editor or the daemon ends the connection. arguments: those after `stdio`. Returns the exit code.
+
+    serve_here: for `--no-daemon`, serves the configuration folder it is given on standard input and output.
+    """
     in_process = False
     for argument in arguments:
         if argument == "--no-daemon":
@@ -45,9 +52,7 @@ def main(arguments: list[str]) -> int:
             return 2
     places = rendezvous.find()
     if in_process:
-        from craftd.server import daemon
-
-        return daemon.run_stdio(places.config)
+        return serve_here(places.config)
     try:
         link = launch.connect(places, "craftd stdio")
     except launch.NotReached as error:

@@ -213,7 +213,6 @@ class RegistryUnit(Unit):
             tree.make()
         self.trees.clear()
         if self._staged is not None:
-            self.file.path.parent.mkdir(parents=True, exist_ok=True)
             self.file.write(self._staged)
             self._staged = None
             self._settle()

@@ -21,7 +21,7 @@ class Editor:
 
     def __init__(self, *arguments: str) -> None:
         script = f"import sys; from craftd.client import launch, bridge; launch.COMMAND = ({str(FAKE)!r},)"
-        script += "; sys.exit(bridge.main(sys.argv[1:]))"
+        script += "; sys.exit(bridge.main(sys.argv[1:], lambda config: 1))"
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(
             [sys.executable, "-c", script, *arguments], stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0
