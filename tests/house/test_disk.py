@@ -16,6 +16,9 @@ CHANGING = {
 MODULES = {"os", "shutil"}
 PATH_METHODS = {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "mkdir", "rmdir", "unlink", "rename"}
 
+NO_PATHS = {"disk", "self", "formatter", "noun"}
+"""Owners of methods that are called like those of a path."""
+
 ITS_OWN = {
     "server/core.py": "folders of the daemon's socket, and removing socket and daemon.json at the end",
     "server/listeners.py": "the socket and its folder",
@@ -31,7 +34,7 @@ def changes_in(path: Path) -> list[str]:
             continue
         name, owner = node.func.attr, node.func.value
         from_module = isinstance(owner, ast.Name) and owner.id in MODULES and name in CHANGING
-        on_path = name in PATH_METHODS and not (isinstance(owner, ast.Name) and owner.id in {"disk", "self", "formatter"})
+        on_path = name in PATH_METHODS and ast.unparse(owner).rpartition(".")[2] not in NO_PATHS
         if from_module or on_path:
             found.append(f"{node.lineno}: {ast.unparse(node.func)}")
     return found
