@@ -11,204 +11,41 @@ One thread changes a transcript; `read`, `recent`, `prepare` and `check` may be 
 
 from __future__ import annotations
 
-import hashlib
 import os
-import threading
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
 from craftd.model import sessions
-from craftd.model.messages import Counters
 from craftd.model.portable import parse_line
 from craftd.model.records import Record
 from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.compare import Foreign, Ours, compared
-from craftd.store.lines import Body, Scan, Segment, new_digest, read_head, same_beginning, segment
-from craftd.store.locate import damage_of_place, locate, scan_file
+from craftd.store.lines import Body, Scan, read_head
+from craftd.store.locate import locate, scan_file
+from craftd.store.reading import RECENT, Reading
 from craftd.store.rewrite import Prepared, body_after, copy_body, edits_for
-from craftd.store.table import Damage, Table
-
-RECENT: Final = 2000
-"""How many of the last messages are recognised by id when a client repeats an append (protocol.md, messages/append)."""
-
-FOLD_FRACTION: Final = 8
-"""Line 1 is due when the lines it does not know of are one part in this many of the file."""
-
-READ_BATCH: Final = 4 << 20
-"""Bytes fetched in one system call."""
 
 
 class Stale(Exception):
     """The transcript was rewritten or reloaded since this file was prepared: prepare again."""
 
 
-class Transcript:
+class Transcript(Reading):
     """An open session.jsonl; see the module. Made by `load`."""
 
     def __init__(self, path: Path, directory: str, actual: Path, known: Fingerprint, found: Scan) -> None:
-        self.path = path
-        self.directory = directory
-        self._lock = threading.Lock()
-        self._generation = 0
         self._fd = -1
         self._poisoned = False
         self._ours = Ours()
         self._unsure: set[int] = set()
-        self._adopt(actual, known, found)
+        super().__init__(path, directory, actual, known, found)
 
     def _adopt(self, actual: Path, known: Fingerprint, found: Scan) -> None:
-        self.fingerprint = known
-        self._actual = actual
-        self._head, self._table = found.head, found.table
-        self._ended = found.ended
-        self._digest: hashlib.blake2b | None = found.digest
-        self._length = known.size - found.head.body
-        self._unfolded = self._beyond_header()
-        self._recent = self._table.latest(RECENT)
+        super()._adopt(actual, known, found)
         # Who gave the file its name need not have flushed the folder.
         self._name_safe = False
-        self._generation += 1
-
-    @classmethod
-    def load(cls, path: Path, directory: str) -> Transcript:
-        """Read *path* in one pass. *directory*: the session's folder as paths in messages name it. Never writes.
-
-        Raises: FileNotFoundError if there is neither the file nor a complete `.tmp` of the app's; OSError.
-        """
-        actual = locate(path)
-        return cls(path, directory, actual, *scan_file(actual, path.parent.name, directory))
-
-    # What is known without looking at the disk
-
-    @property
-    def header(self) -> Record | None:
-        """Line 1 with the session's paths expanded; None where it is missing or cannot be read. Not to be changed."""
-        return self._head.header
-
-    @property
-    def writable(self) -> bool:
-        """False if a change would lose what line 1 says, or would be made behind a link: the answer is Corrupt."""
-        return self._head.sound and not self.path.parent.is_symlink()
-
-    @property
-    def counters(self) -> Counters:
-        """What the lines add up to, whatever line 1 says."""
-        return self._table.counters
-
-    @property
-    def count(self) -> int:
-        """Number of messages."""
-        return self._table.counters.count
-
-    def __len__(self) -> int:
-        """Number of segments: messages and damaged lines."""
-        return len(self._table)
-
-    @property
-    def damage(self) -> tuple[Damage, ...]:
-        """All that is wrong: with line 1, the lines in their order, the counts, the place of the file."""
-        found = [*self._head.damage, *self._table.damage]
-        stored = None if self.header is None else self.header.get("messageCount")
-        if isinstance(stored, int) and stored > (there := len(self._table)):
-            found.append(Damage("count-mismatch", 1, f"line 1 counts {stored} messages, {there} are there"))
-        found += damage_of_place(self.path, self._actual)
-        return tuple(found)
-
-    @property
-    def unfolded_bytes(self) -> int:
-        """Bytes of lines that line 1 does not know of."""
-        return self._unfolded
-
-    @property
-    def needs_fold(self) -> bool:
-        return self._unfolded > 0 and self._unfolded * FOLD_FRACTION >= self.fingerprint.size
-
-    @property
-    def tail_id(self) -> str:
-        """Id of the last message, `#<index>` if it has none, "" if there is no message."""
-        if self.count == 0:
-            return ""
-        last = self._table.position_of(self.count - 1)
-        return (None if last is None else self._table.ids[last]) or f"#{self.count - 1}"
-
-    def find(self, identity: str) -> int | None:
-        """Position of the message *identity* (of equal ids the first), `#<index>`, or damaged line `~<byte offset>`."""
-        position = self._table.find(identity)
-        if position is None and identity[:1] in ("#", "~") and identity[1:].isdecimal():
-            number = int(identity[1:])
-            if identity[0] == "#":
-                return self._table.position_of(number)
-            at = bisect_left(self._table.offsets, number - self._head.body) if number >= self._head.body else 0
-            if at < len(self._table) and self._table.offsets[at] + self._head.body == number:
-                return at
-        return position
-
-    # Reading
-
-    def check(self) -> bool:
-        """Whether the file is still the one we know; False: reload."""
-        return self._now() == self.fingerprint
-
-    def read(self, start: int, stop: int) -> list[Segment]:
-        """The segments from position *start* to before *stop*, fetched from the file.
-
-        Raises: ForeignWrite if it is not the file we know any more; OSError.
-        """
-        while True:
-            with self._lock:
-                generation, table, body = self._generation, self._table, self._head.body
-                inode, last = self.fingerprint.inode, min(stop, len(table))
-            try:
-                return self._read(table, body, inode, start, last)
-            except ForeignWrite:
-                with self._lock:
-                    if self._generation == generation:
-                        raise
-            # Rewritten by ourselves between the look at the tables and the look at the file.
-
-    def _read(self, table: Table, body: int, inode: int, start: int, stop: int) -> list[Segment]:
-        if start >= stop:
-            return []
-        fd = self._open_known(inode)
-        try:
-            segments: list[Segment] = []
-            while start < stop:
-                upto = max(start + 1, bisect_left(table.offsets, table.offsets[start] + READ_BATCH, start, stop))
-                first = table.offsets[start]
-                data = os.pread(fd, table.end(upto - 1) - first, body + first)
-                for position in range(start, upto):
-                    raw = data[table.offsets[position] - first : table.end(position) - first]
-                    if hash(raw) != table.digests[position]:
-                        raise ForeignWrite(self.path)
-                    segments.append(segment(table, body, position, raw, self.directory))
-                start = upto
-            return segments
-        finally:
-            disk.close(fd)
-
-    def recent(self, identity: str) -> Record | None:
-        """The message *identity* if it is among the last 2,000 or was appended by this process since loading."""
-        position = self._recent.get(identity)
-        return None if position is None else self.read(position, position + 1)[0].record
-
-    def body(self) -> Body:
-        """Digest and length of everything behind line 1. Raises: ForeignWrite, OSError."""
-        digest = self._digest
-        if digest is None:
-            fd = self._open_known(self.fingerprint.inode)
-            try:
-                digest = new_digest()
-                same_beginning(fd, self._head.body, Body("", self._length), digest)
-            finally:
-                disk.close(fd)
-            if not self.check():
-                raise ForeignWrite(self.path)
-            self._digest = digest
-        return Body(digest.hexdigest(), self._length)
 
     # Changing
 
@@ -341,32 +178,11 @@ class Transcript:
 
     # Inner parts
 
-    def _beyond_header(self) -> int:
-        stored = None if self.header is None else self.header.get("messageCount")
-        if not isinstance(stored, int) or (first := self._table.position_of(max(stored, 0))) is None:
-            return 0
-        return self._length - self._table.offsets[first]
-
-    def _open_known(self, inode: int) -> int:
-        """A handle for reading the file we know."""
-        try:
-            fd = disk.open_read(self._actual)
-        except FileNotFoundError:
-            raise ForeignWrite(self.path) from None
-        if os.fstat(fd).st_ino != inode:
-            disk.close(fd)
-            raise ForeignWrite(self.path)
-        return fd
-
     def _verify(self) -> Fingerprint:
         now = self._now()
         if now is None or now != self.fingerprint:
             raise ForeignWrite(self.path)
         return now
-
-    def _now(self) -> Fingerprint | None:
-        rescued = self._actual.name != self.path.name
-        return None if rescued and self.path.exists() else atomic.fingerprint(self._actual)
 
     def _handle(self) -> int:
         """The handle for appending; it is behind the name we know, or ForeignWrite."""

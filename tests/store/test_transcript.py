@@ -99,7 +99,7 @@ def test_line_1_without_line_end_gets_one_before_the_first_message(tmp_path: Pat
 
 
 def test_recent_messages_are_recognised_by_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("craftd.store.transcript.RECENT", 3)
+    monkeypatch.setattr("craftd.store.reading.RECENT", 3)
     transcript = opened(new_session(tmp_path, "m1", "m2", "m3", "m4", "m5"))
     append(transcript, *(message(f"n{number}") for number in range(5)))
     known = [name for name in ("m1", "m2", "m3", "m4", "m5", "n0", "n4", "n5") if transcript.recent(name)]

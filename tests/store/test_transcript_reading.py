@@ -251,7 +251,7 @@ def test_lines_longer_than_a_chunk_and_chunks_that_end_anywhere(
 def test_reading_fetches_only_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = new_session(tmp_path, *(f"m{number}" for number in range(100)))
     transcript = opened(path)
-    monkeypatch.setattr("craftd.store.transcript.READ_BATCH", 300)
+    monkeypatch.setattr("craftd.store.reading.READ_BATCH", 300)
     assert [segment.record["id"] for segment in transcript.read(40, 52)] == [f"m{n}" for n in range(40, 52)]  # type: ignore[index]
     assert transcript.read(98, 1000)[-1].index == 99
     assert transcript.read(5, 5) == []
