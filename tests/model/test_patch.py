@@ -88,6 +88,28 @@ def test_two_patches_in_one_do_what_they_do_in_turn(
     assert repr((first, second)) == repr(before)
 
 
+@pytest.mark.parametrize(
+    ("record", "first", "second", "expected"),
+    [
+        ({"o": {"k": 9}}, {"set": {"o": 5}}, {"set": {"o": {"m": 1}}}, {"o": {"m": 1}}),
+        ({"o": {"k": 9}}, {"unset": ["/o"]}, {"set": {"o": {"m": 1}}}, {"o": {"m": 1}}),
+        ({}, {"add": {"/o/l": [1]}}, {"unset": ["/o/l"]}, {"o": {}}),
+        ({"l": [1]}, {"add": {"/l": [2]}}, {"set": {"l": {"m": 1}}}, {"l": {"m": 1}}),
+        ({"l": [2]}, {"add": {"/l": [1]}}, {"remove": {"/l": [1]}}, {"l": [2]}),
+        ({}, {"add": {"/l": [1]}}, {"remove": {"/l": [1]}}, {"l": []}),
+        ({"l": [1, 2]}, {"remove": {"/l": [1]}}, {"add": {"/l": [1]}}, {"l": [2, 1]}),
+        ({"l": [1]}, {"set": {"l": [2]}}, {"add": {"/l": [1]}, "remove": {"/l": [2]}}, {"l": [1]}),
+        ({"o": "text"}, {"set": {"o": {"y": 1}}}, {"unset": ["/o/x", "/o/y"]}, {"o": {}}),
+        ({"o": {"l": [1]}}, {"add": {"/o/l": [2]}}, {"set": {"o": 1}}, {"o": 1}),
+    ],
+)
+def test_one_patch_for_two_where_they_meet(
+    record: dict[str, Any], first: dict[str, Any], second: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert apply(apply(record, first), second) == expected
+    assert apply(record, compose(first, second)) == expected
+
+
 @given(near_records, near_records, near_records)
 def test_two_differences_in_one_lead_all_the_way(a: dict[str, Any], b: dict[str, Any], c: dict[str, Any]) -> None:
     assert canonical(apply(a, compose(diff(a, b), diff(b, c)))) == canonical(c)
