@@ -13,6 +13,7 @@ Requests take their turn later than they arrive, so `receive` judges the message
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -32,6 +33,9 @@ class Phase(Enum):
     STARTING = "starting"
     READY = "ready"
     ENDING = "ending"
+
+
+_NEW, _STARTING, _READY, _ENDING = Phase  # the class is asked slowly, and every request asks
 
 
 @define(eq=False)
@@ -79,12 +83,16 @@ Message: TypeAlias = Request | Notification | Reply | Refused | Ignored
 
 @define(eq=False)
 class Lifecycle:
-    """One connection's place in the table above and its requests without an answer."""
+    """One connection's place in the table above and its requests without an answer, by id.
 
-    phase: Phase = Phase.NEW
+    new: makes a request; whoever works on requests may give its own kind.
+    """
+
+    new: Callable[[Id, str, Any, int], Request] = Request
+    phase: Phase = _NEW
     initialized: bool = False
     """The client said `initialized`: the daemon may send messages of its own."""
-    _unanswered: set[Id] = field(factory=set)
+    unanswered: dict[Id, Request] = field(factory=dict)
 
     def receive(self, body: bytes) -> Message:
         """What *body* is. A `Request` counts as unanswered from here on."""
@@ -107,17 +115,18 @@ class Lifecycle:
             return Refused(id_, InvalidRequest('the member jsonrpc must be "2.0"'))
         if type(method) is not str:
             return Refused(id_, InvalidRequest(f"method must be a string, not {codec.json_name(method)}"))
-        if id_ in self._unanswered:
+        if id_ in self.unanswered:
             return Refused(id_, InvalidRequest(f"id {id_!r} belongs to a request that has no answer yet"))
-        self._unanswered.add(id_)
-        return Request(id_, method, message.get("params"), len(body))
+        request = self.new(id_, method, message.get("params"), len(body))
+        self.unanswered[id_] = request
+        return request
 
     def _notification(self, method: Any, message: dict[str, Any]) -> Message:
         if type(method) is not str:
             return Refused(None, InvalidRequest(f"method must be a string, not {codec.json_name(method)}"))
-        if method == "initialized" and self.phase is not Phase.NEW:
+        if method == "initialized" and self.phase is not _NEW:
             self.initialized = True
-        if self.phase is Phase.NEW and method != "exit":
+        if self.phase is _NEW and method != "exit":
             return Ignored(f"{method} before initialize")
         return Notification(method, message.get("params"))
 
@@ -131,15 +140,15 @@ class Lifecycle:
 
     def admit(self, request: Request) -> CraftdError | None:
         """May *request* begin now? If so, the phase moves."""
-        if self.phase is Phase.READY:
+        if self.phase is _READY:
             if request.method == "initialize":
                 return InvalidRequest("initialized already")
             if request.method == "shutdown":
-                self.phase = Phase.ENDING
+                self.phase = _ENDING
             return None
-        if self.phase is Phase.NEW:
+        if self.phase is _NEW:
             if request.method == "initialize":
-                self.phase = Phase.STARTING
+                self.phase = _STARTING
                 return None
             return None if request.method in EARLY else NotInitialized(f"{request.method} before initialize")
         return InvalidRequest("only exit may follow shutdown")
@@ -147,12 +156,12 @@ class Lifecycle:
     @property
     def starting(self) -> bool:
         """No request may begin: `initialize` is being answered."""
-        return self.phase is Phase.STARTING
+        return self.phase is _STARTING
 
     def started(self, *, succeeded: bool) -> None:
         """`initialize` is answered."""
-        self.phase = Phase.READY if succeeded else Phase.NEW
+        self.phase = _READY if succeeded else _NEW
 
     def answered(self, request: Request) -> None:
         """Raises: KeyError when it was answered before."""
-        self._unanswered.remove(request.id)
+        del self.unanswered[request.id]

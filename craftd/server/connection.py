@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from attrs import define
 
@@ -46,10 +46,9 @@ class ClientError(Exception):
 
 
 @define(eq=False)
-class Job:
+class Job(Request):
     """A request without an answer. change: its number among the changes of the connection, None for a read."""
 
-    request: Request
     begun: bool = False
     done: bool = False
     change: int | None = None
@@ -117,14 +116,13 @@ class Connection:
         self.workspaces: tuple[str, ...] = ()
         self.watchers: tuple[dict[str, Any], ...] = ()
         """What to register for `workspace/didChangeWatchedFiles`, if the client can report changed files."""
-        self.lifecycle = Lifecycle()
+        self.lifecycle = Lifecycle(Job)
         self.outbox = Outbox(sink, self._room, self.drop)
         self.order = Order()
         self.alive = True
         self._server = server
         self._sink = sink
         self._loop = asyncio.get_running_loop()
-        self._jobs: dict[Id, Job] = {}
         self._waiting: deque[Job] = deque()
         self._waiting_bytes = 0
         self._working = 0
@@ -141,8 +139,8 @@ class Connection:
         if self._ended:
             return
         message = self.lifecycle.receive(body)
-        if type(message) is Request:
-            self._take(Job(message))
+        if type(message) is Job:
+            self._take(message)
         elif type(message) is Notification:
             self._hear(message)
         elif type(message) is Reply:
@@ -188,7 +186,7 @@ class Connection:
     def answer(self, job: Job, result: bytes) -> None:
         """End *job* with the JSON text of its result."""
         if not job.done:
-            id_ = job.request.id
+            id_ = job.id
             written = b"%d" % id_ if type(id_) is int and -_BIG < id_ < _BIG else codec.dumps(id_)
             self.outbox.put(encode(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (written, result)))
             self._finish(job, succeeded=True)
@@ -196,7 +194,7 @@ class Connection:
     def fail(self, job: Job, error: CraftdError) -> None:
         """End *job* with an error."""
         if not job.done:
-            self._say_error(job.request.id, error)
+            self._say_error(job.id, error)
             self._finish(job, succeeded=False)
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
@@ -240,14 +238,13 @@ class Connection:
         self._advance_soon()
 
     def _take(self, job: Job) -> None:
-        self._jobs[job.request.id] = job
         if not self._waiting and self._may_begin():
             self._begin(job)
-        elif len(self._waiting) >= MAX_WAITING or self._waiting_bytes + job.request.size > MAX_WAITING_BYTES:
+        elif len(self._waiting) >= MAX_WAITING or self._waiting_bytes + job.size > MAX_WAITING_BYTES:
             self.fail(job, Busy("too many requests of this connection wait"))
         else:
             self._waiting.append(job)
-            self._waiting_bytes += job.request.size
+            self._waiting_bytes += job.size
 
     def _may_begin(self) -> bool:
         return (
@@ -260,7 +257,7 @@ class Connection:
     def _begin(self, job: Job) -> None:
         job.begun = True
         self._working += 1
-        error = self.lifecycle.admit(job.request)
+        error = self.lifecycle.admit(job)
         if error is None:
             self._server.begin(self, job)
         else:
@@ -277,7 +274,7 @@ class Connection:
             if not self._waiting or not self._may_begin():
                 return
             job = self._waiting.popleft()
-            self._waiting_bytes -= job.request.size
+            self._waiting_bytes -= job.size
             if not job.done:
                 self._begin(job)
         self._advance_soon()
@@ -290,10 +287,9 @@ class Connection:
 
     def _finish(self, job: Job, *, succeeded: bool) -> None:
         job.done = True
-        if job.begun and job.request.method == "initialize" and self.lifecycle.starting:
+        if job.begun and job.method == "initialize" and self.lifecycle.starting:
             self.lifecycle.started(succeeded=succeeded)
-        self.lifecycle.answered(job.request)
-        del self._jobs[job.request.id]
+        self.lifecycle.answered(job)
         if job.begun:
             self._working -= 1
         if job.change is not None:
@@ -305,19 +301,22 @@ class Connection:
 
     # Ends
 
+    def _jobs(self) -> list[Job]:
+        return cast("list[Job]", list(self.lifecycle.unanswered.values()))
+
     def _cancel_reads(self) -> None:
-        for job in list(self._jobs.values()):
-            if job.change is None and (job.begun or not self._server.mutates(job.request)):
+        for job in self._jobs():
+            if job.change is None and (job.begun or not self._server.mutates(job)):
                 self._cancel(job)
 
     def _cancel(self, job: Job) -> None:
         if job.task is not None:
             job.task.cancel()  # answers when it has ended, or normally if it was too late to take back
         else:
-            self.fail(job, Cancelled(f"{job.request.method} was cancelled"))
+            self.fail(job, Cancelled(f"{job.method} was cancelled"))
 
     def _close_when_done(self) -> None:
-        if self._ended and self.alive and not self._jobs and self.outbox.empty:
+        if self._ended and self.alive and not self.lifecycle.unanswered and self.outbox.empty:
             self._sink.close()
 
     def drop(self, reason: str) -> None:
@@ -332,8 +331,9 @@ class Connection:
             self.end()
         elif message.method == "$/cancelRequest":
             id_ = message.params.get("id") if type(message.params) is dict else None
-            if isinstance(id_, int | str) and (job := self._jobs.get(id_)) is not None:
-                self._cancel(job)
+            for job in self._jobs():
+                if job.id == id_ and type(job.id) is type(id_):
+                    self._cancel(job)
         else:
             self._server.hear(self, message)
 

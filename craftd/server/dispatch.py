@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar, get_type_hints
 from weakref import WeakKeyDictionary
 
 import attrs
-from attrs import define, field
+from attrs import define, field, frozen
 
 from craftd.errors import (
     Busy,
@@ -45,7 +45,7 @@ MAX_CONNECTIONS = 128
 
 
 Handler = Callable[["Call", Any], Any]
-"""A plain function answers at once from memory; a coroutine function, or one that returns an awaitable, later."""
+"""A plain function answers at once, from memory; a coroutine function later."""
 
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 
@@ -83,13 +83,17 @@ class Call:
 
     connection: Connection
     dispatcher: Dispatcher
-    method: Method
+    served: Served
     params: Any
     raw: Any
-    """The params as they came, for `digest`."""
+    """The params as they came."""
     scope: Any = None
     after: list[Callable[[], None]] = field(factory=list)
     """Run in the same step as the answer is queued, right behind it: a replay, for example."""
+
+    @property
+    def method(self) -> Method:
+        return self.served.method
 
     @property
     def origin(self) -> Origin:
@@ -140,6 +144,22 @@ HANDLERS = Handlers()
 handles = HANDLERS.handles
 handles_lsp = HANDLERS.handles_lsp
 
+
+@frozen
+class Served:
+    """A method and what serves it. later: the handler is a coroutine function; pages: it may answer in parts."""
+
+    method: Method
+    handler: Handler
+    later: bool
+    pages: bool
+
+    @classmethod
+    def of(cls, method: Method, handler: Handler) -> Served:
+        pages = attrs.has(method.params) and "partial_result_token" in attrs.fields_dict(method.params)
+        return cls(method, handler, inspect.iscoroutinefunction(handler), pages)
+
+
 _LSP_ROW = Method(
     name="$/lsp", params=type(None), result=None, right="read", mutates=False, scope="none", since="1.0"
 )  # fmt: skip
@@ -157,8 +177,8 @@ class Dispatcher:
         self.registry = registry
         self.connections: dict[str, Connection] = {}
         self.stopping = False
-        self.served: dict[str, tuple[Method, Handler]] = {
-            name: (row, handler)
+        self.served = {
+            name: Served.of(row, handler)
             for name, row in registry.methods.items()
             if (handler := handlers.find(row)) is not None
         }
@@ -248,19 +268,19 @@ class Dispatcher:
             method, _ = self._unwrapped(request.method, request.params)
         except CraftdError:
             return False
-        return method in self.served and self.served[method][0].mutates
+        return method in self.served and self.served[method].method.mutates
 
     def begin(self, connection: Connection, job: Job) -> None:
         try:
-            call, handler = self._call(connection, job.request.method, job.request.params)
+            call = self._call(connection, job.method, job.params)
             if call.method.mutates:
-                self._begin_change(job, call, handler)
+                self._begin_change(job, call)
             elif connection.order.idle:
-                self._begin_read(job, call, handler)
+                self._begin_read(job, call)
             else:
-                connection.order.hold(partial(self._begin_read, job, call, handler))
+                connection.order.hold(partial(self._begin_read, job, call))
         except Exception as failure:
-            connection.fail(job, self._error(failure, job.request.method))
+            connection.fail(job, self._error(failure, job.method))
 
     def hear(self, connection: Connection, message: Notification) -> None:
         method = message.method
@@ -271,9 +291,12 @@ class Dispatcher:
         if row is not None and not row.notification:
             log.debug("%s: %s was sent without an id", connection.id, method)
             return
+        if row is None and connection.lifecycle.starting:
+            log.debug("%s: %s before initialize was answered", connection.id, method)
+            return
         try:
-            call, handler = self._call(connection, method, message.params)
-            heard = asyncio.ensure_future(self._in_scope(self._scope(call), call, handler))
+            call = self._call(connection, method, message.params)
+            heard = asyncio.ensure_future(self._in_scope(self._scope(call), call))
         except CraftdError as error:
             log.debug("%s: %s: %s", connection.id, method, error)
             return
@@ -300,7 +323,7 @@ class Dispatcher:
             raise MethodNotFound(arguments[0])
         return arguments[0], arguments[1] if len(arguments) == 2 else None
 
-    def _call(self, connection: Connection, method: str, params: Any) -> tuple[Call, Handler]:
+    def _call(self, connection: Connection, method: str, params: Any) -> Call:
         """What is asked for, checked as far as that is possible without its scope."""
         served = self.served.get(method)
         if served is None:
@@ -308,18 +331,18 @@ class Dispatcher:
             if method not in self.served:
                 return self._lsp_call(connection, method, params)
             served = self.served[method]
-        row, handler = served
+        row = served.method
         if row.right not in connection.rights and row.right != "none":
             raise Forbidden(f"{method} needs the right {row.right!r}", scope=row.right)
-        call = Call(connection, self, row, codec.structure(row.params, params), params)
+        call = Call(connection, self, served, codec.structure(row.params, params), params)
         if row.mutates:
             if self.stopping:
                 raise ServerCancelled("the daemon stops")
             if call.params.key is not None and len(call.params.key) not in contract.KEY_LENGTH:
                 raise InvalidParams.of("key", "expected 16 to 128 characters")
-        return call, handler
+        return call
 
-    def _lsp_call(self, connection: Connection, method: str, params: Any) -> tuple[Call, Handler]:
+    def _lsp_call(self, connection: Connection, method: str, params: Any) -> Call:
         handler = editor.LIFE.get(method)
         if handler is None:
             if not lsp.knows(method):
@@ -328,7 +351,7 @@ class Dispatcher:
             handler = self._handlers.lsp.get(method) or editor.SERVED.get(method)
             if handler is None:
                 raise MethodNotFound(method)
-        return Call(connection, self, _LSP_ROW, params, params), handler
+        return Call(connection, self, Served.of(_LSP_ROW, handler), params, params)
 
     def _scope(self, call: Call) -> Any:
         """The scope of *call*, or an awaitable of it."""
@@ -344,24 +367,20 @@ class Dispatcher:
             name = call.connection.workspaces[0]
         return self.core.scope(name, call.connection)
 
-    def _begin_read(self, job: Job, call: Call, handler: Handler) -> None:
+    def _begin_read(self, job: Job, call: Call) -> None:
         if job.done:
             return
         try:
             scope = self._scope(call)
-            if isinstance(scope, _AWAITABLE):
-                self._later(job, call, self._in_scope(scope, call, handler))
-                return
-            call.scope = scope
-            result = handler(call, call.params)
-            if isinstance(result, _AWAITABLE):
-                self._later(job, call, result)
+            if call.served.later or isinstance(scope, _AWAITABLE):
+                self._later(job, call, self._in_scope(scope, call))
             else:
-                self._answer(job, call, result)
+                call.scope = scope
+                self._answer(job, call, call.served.handler(call, call.params))
         except Exception as failure:
-            call.connection.fail(job, self._error(failure, call.method.name))
+            call.connection.fail(job, self._error(failure, job.method))
 
-    def _begin_change(self, job: Job, call: Call, handler: Handler) -> None:
+    def _begin_change(self, job: Job, call: Call) -> None:
         """The task's first step submits the change; tasks take their first steps in the order they were made.
 
         Until a scope is open that order would be lost, so the connection begins nothing else meanwhile.
@@ -372,24 +391,24 @@ class Dispatcher:
             scope = asyncio.ensure_future(scope)
             call.connection.hold()
             scope.add_done_callback(lambda _: call.connection.release())
-        self._later(job, call, self._in_scope(scope, call, self._once if call.params.key else handler))
+        self._later(job, call, self._in_scope(scope, call))
 
-    async def _in_scope(self, scope: Any, call: Call, handler: Handler) -> Any:
+    async def _in_scope(self, scope: Any, call: Call) -> Any:
         if isinstance(scope, _AWAITABLE):
             scope = await asyncio.shield(scope)  # others wait for it too
         call.scope = scope
-        result = handler(call, call.params)
-        return await result if isinstance(result, _AWAITABLE) else result
+        if call.method.mutates and call.params.key is not None:
+            return await self._once(call)
+        result = call.served.handler(call, call.params)
+        return await result if call.served.later else result
 
-    async def _once(self, call: Call, params: Any) -> Any:
+    async def _once(self, call: Call) -> Any:
         """A change with a key."""
         owner = self if call.scope is None else call.scope
-        table = self._keys.setdefault(owner, keys.Keys())
-        _, handler = self.served[call.method.name]
-        return await table.once(
-            (None, call.connection.name, params.key),
+        return await self._keys.setdefault(owner, keys.Keys()).once(
+            (None, call.connection.name, call.params.key),
             keys.digest(call.method.name, call.raw),
-            partial(handler, call, params),
+            partial(call.served.handler, call, call.params),
             partial(self.core.item, call),
         )
 
@@ -401,16 +420,15 @@ class Dispatcher:
         try:
             self._answer(job, call, task.result())
         except asyncio.CancelledError:
-            call.connection.fail(job, Cancelled(f"{job.request.method} was cancelled"))
+            call.connection.fail(job, Cancelled(f"{job.method} was cancelled"))
         except Exception as failure:
-            call.connection.fail(job, self._error(failure, job.request.method))
+            call.connection.fail(job, self._error(failure, job.method))
 
     def _answer(self, job: Job, call: Call, result: Any) -> None:
         if job.done:
             return
-        token = getattr(call.params, "partial_result_token", None)
-        if token is not None and isinstance(result, contract.Page):
-            call.progress(token, {"items": result.items})
+        if call.served.pages and call.params.partial_result_token is not None and isinstance(result, contract.Page):
+            call.progress(call.params.partial_result_token, {"items": result.items})
             result = attrs.evolve(result, items=())
         call.connection.answer(job, codec.dumps(result))
         for action in call.after:

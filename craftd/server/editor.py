@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -44,6 +45,8 @@ async def initialize(call: Call, params: Any) -> Any:
     opened = await call.dispatcher.core.initialize(connection, wishes)
     connection.workspaces = tuple(workspace.id for workspace in opened.workspaces)
     connection.watchers = _watchers(asked.capabilities, opened)
+    if connection.lifecycle.initialized:  # said without waiting for the answer
+        call.after.append(partial(initialized, connection))
     result = lsp.unstructure(
         types.InitializeResult(
             server_info=types.ServerInfo(name="craftd", version=VERSION),
