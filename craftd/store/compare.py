@@ -21,18 +21,20 @@ REMEMBERED_BYTES: Final = 1 << 20
 class Foreign:
     """A foreign write, as `Transcript.reload` found it. Positions are those of the reloaded transcript.
 
-    appended, changed: positions of new lines and of lines with another content. deleted: ids of lines that are gone.
+    appended, changed: positions of new lines and of lines with another content. changed_from: what each of the latter
+    said before, None where that cannot be found any more. deleted: ids of lines that are gone.
     lost_own: lines (without LF) that we had acknowledged since opening and that their save dropped. reverted:
     (position, our line) where their save brought back what a line said before we changed it. Both are to be put back.
     unrecoverable: how many of those could not be found any more.
-    in_order: no line without id vanished, none changed its place, and what is new stands at the end; otherwise a list
-    of single changes cannot describe what happened.
+    in_order: every line that vanished had an id of its own, none changed its place, and what is new stands at the end;
+    otherwise a list of single changes cannot describe what happened.
     """
 
     header_before: Record | None
     header_after: Record | None
     appended: tuple[int, ...] = ()
     changed: tuple[int, ...] = ()
+    changed_from: tuple[bytes | None, ...] = ()
     deleted: tuple[str, ...] = ()
     lost_own: tuple[bytes, ...] = ()
     reverted: tuple[tuple[int, bytes], ...] = ()
@@ -90,7 +92,8 @@ def compared(
         header_before,
         header_after,
         appended=what.appended,
-        changed=what.changed,
+        changed=tuple(position for position, _ in what.changed),
+        changed_from=tuple(line_of(at) for _, at in what.changed),
         deleted=tuple(identity for position in what.deleted if (identity := old.ids[position]) is not None),
         lost_own=tuple(line for line in lost if line is not None),
         reverted=tuple((position, line) for position, line in reverted if line is not None),
@@ -101,13 +104,13 @@ def compared(
 
 @frozen
 class _Difference:
-    """Positions of *new*: appended, changed; of *old*: deleted, lost (own lines that are gone).
+    """Positions of *new*: appended; of *old*: deleted, lost (own lines that are gone).
 
-    reverted: (new position, old position) of own lines whose earlier content is back.
+    changed: (new position, old position); reverted: the same of own lines whose earlier content is back.
     """
 
     appended: tuple[int, ...]
-    changed: tuple[int, ...]
+    changed: tuple[tuple[int, int], ...]
     deleted: tuple[int, ...]
     lost: tuple[int, ...]
     reverted: tuple[tuple[int, int], ...]
@@ -118,7 +121,7 @@ def _difference(old: Table, new: Table, earlier: Mapping[str, int]) -> _Differen
     """Lines are the same line if they have the same id; without one, if they are equal."""
     before, after = _by_key(old), _by_key(new)
     appended: list[int] = []
-    changed: list[int] = []
+    changed: list[tuple[int, int]] = []
     reverted: list[tuple[int, int]] = []
     kept: list[int] = []
     last_kept = -1
@@ -133,11 +136,11 @@ def _difference(old: Table, new: Table, earlier: Mapping[str, int]) -> _Differen
             if old.own[at] and isinstance(key, str) and earlier.get(key) == new.digests[position]:
                 reverted.append((position, at))
             else:
-                changed.append(position)
-    gone = [position for key, position in before.items() if key not in after]
+                changed.append((position, at))
+    gone = {position: key for key, position in before.items() if key not in after}
     deleted = tuple(position for position in gone if not old.own[position])
     in_order = (
-        all(old.ids[position] is not None for position in deleted)
+        all(isinstance(key, str) for key in gone.values())
         and all(first < second for first, second in pairwise(kept))
         and (not appended or appended[0] > last_kept)
     )

@@ -28,7 +28,7 @@ READ_BATCH: Final = 4 << 20
 
 
 class Reading:
-    """The reading half of `Transcript`. `read`, `recent` and `check` may be called from any thread."""
+    """The reading half of `Transcript`. Any thread may ask."""
 
     def __init__(self, path: Path, directory: str, actual: Path, known: Fingerprint, found: Scan) -> None:
         self.path = path
@@ -72,12 +72,13 @@ class Reading:
     @property
     def counters(self) -> Counters:
         """What the lines add up to, whatever line 1 says."""
-        return self._table.counters
+        with self._lock:
+            return self._table.counters
 
     @property
     def count(self) -> int:
         """Number of messages."""
-        return self._table.counters.count
+        return self.counters.count
 
     def __len__(self) -> int:
         """Number of segments: messages and damaged lines."""
@@ -105,15 +106,15 @@ class Reading:
     @property
     def tail_id(self) -> str:
         """Id of the last message, `#<index>` if it has none, "" if there is no message."""
-        if self.count == 0:
-            return ""
-        last = self._table.position_of(self.count - 1)
-        return (None if last is None else self._table.ids[last]) or f"#{self.count - 1}"
+        with self._lock:
+            index = self._table.counters.count - 1
+            position = self._table.position_of(index)
+            return "" if position is None else self._table.ids[position] or f"#{index}"
 
     def find(self, identity: str) -> int | None:
         """Position of the message *identity* (of equal ids the first), `#<index>`, or damaged line `~<byte offset>`."""
         position = self._table.find(identity)
-        if position is None and identity[:1] in ("#", "~") and identity[1:].isdecimal():
+        if position is None and identity[:1] in ("#", "~") and identity[1:].isdecimal() and len(identity) < 20:
             number = int(identity[1:])
             if identity[0] == "#":
                 return self._table.position_of(number)

@@ -6,7 +6,7 @@
   and the caller reloads, merges and tries again. What is at the name is theirs, and ours is not acknowledged.
 * Lines that nobody changed keep their bytes, readable or not.
 
-One thread changes a transcript; `read`, `recent`, `prepare` and `check` may be called from any.
+One thread changes a transcript; any may read it (`Reading`) and prepare a rewrite.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Transcript(Reading):
 
         Raises: ForeignWrite; the lines may be in the file all the same, so look for their ids after reloading.
         OSError: nothing was acknowledged and nothing is left of it where the disk allows. After a failed flush the
-        next change writes a new file, and until that succeeds every change raises.
+        next change writes a new file, and until that succeeds every change raises. DirectoryNotFlushed: as in `rewrite`.
         """
         if not lines:
             return
