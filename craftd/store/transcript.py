@@ -54,7 +54,7 @@ class Transcript(Reading):
 
         Raises: ForeignWrite; the lines may be in the file all the same, so look for their ids after reloading.
         OSError: nothing was acknowledged and nothing is left of it where the disk allows. After a failed flush the
-        next change writes a new file, and until that succeeds every change raises. DirectoryNotFlushed: as in `rewrite`.
+        next change writes a new file, and until that succeeds every change raises. DirectoryNotFlushed: see `rewrite`.
         """
         if not lines:
             return
