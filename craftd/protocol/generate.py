@@ -1,24 +1,30 @@
-"""What follows from the registry: JSON Schema, the OpenRPC document, the tables of protocol.md. Pure functions."""
+"""What follows from the registry: JSON Schema, the OpenRPC document, the tables of protocol.md.
+
+Pure functions, and `python -m craftd.protocol.generate [--check]`, which writes protocol.md in the working directory.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import re
+import sys
 import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import attrs
 
 from craftd.errors import ERRORS
 from craftd.model.records import Record
+from craftd.protocol import methods as _complete_registry  # noqa: F401
 from craftd.protocol.codec import Raw, camel
 from craftd.protocol.initialize import Abilities, Options, Welcome
-from craftd.protocol.registry import Method, Registry
+from craftd.protocol.registry import REGISTRY, Method, Registry
 from craftd.protocol.rendezvous import PROTOCOL, VERSION
 
 Schema: TypeAlias = dict[str, Any]
@@ -110,7 +116,7 @@ def member_docs(cls: type) -> Mapping[str, str]:
     return docs
 
 
-def openrpc(registry: Registry) -> Schema:
+def openrpc(registry: Registry = REGISTRY) -> Schema:
     """The OpenRPC document of *registry*, with the notifications and craftd's part of `initialize` as extensions."""
     schemas = Schemas()
     document: Schema = {
@@ -205,7 +211,7 @@ TABLES: Mapping[str, Callable[[Registry], str]] = {
 }
 
 
-def fill(text: str, registry: Registry) -> str:
+def fill(text: str, registry: Registry = REGISTRY) -> str:
     """*text* with every table between `<!-- generated: name -->` and `<!-- end -->` made anew.
 
     Raises: KeyError for a name that is none of `TABLES`.
@@ -232,3 +238,21 @@ def _oneline(doc: str) -> str:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code; with `--check` nothing is written and 1 means that protocol.md is not current."""
+    page = Path("protocol.md")
+    old = page.read_text(encoding="utf-8")
+    new = fill(old)
+    if new == old:
+        return 0
+    if "--check" in arguments:
+        print(f"{page} is not current: run scripts/generate", file=sys.stderr)
+        return 1
+    page.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

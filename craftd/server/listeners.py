@@ -127,7 +127,7 @@ class SocketTransport(asyncio.BufferedProtocol):
         self._resume_reading()
         if self._transport.can_write_eof():
             self._transport.write_eof()
-        self._loop.call_later(LINGER, self._transport.abort)
+        self._loop.call_later(LINGER, self._transport.close)
 
     def abort(self) -> None:
         self._transport.abort()

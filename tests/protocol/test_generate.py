@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -102,3 +103,14 @@ def test_a_method_and_a_notification_of_every_kind_are_in_the_tables() -> None:
     assert "| `toys/list` | workspace?, filter?" in tables["methods"]
     assert "| `toys/didHappen` | at | Inner part. |" in tables["notifications"]
     assert "| 1003 | `VersionConflict` | yes |" in tables["errors"]
+
+
+def test_the_page_is_written_once_and_checked_without_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "protocol.md"
+    page.write_text("# P\n<!-- generated: errors -->\n<!-- end -->\n")
+    assert generate.main(["--check"]) == 1
+    assert "VersionConflict" not in page.read_text()
+    assert generate.main([]) == 0
+    assert "VersionConflict" in page.read_text()
+    assert generate.main(["--check"]) == 0

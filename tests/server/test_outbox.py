@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from attrs import define, field
 
 from craftd.model import json_text
 from craftd.protocol.framing import Decoder, encode
+from craftd.server import dispatch
 from craftd.server import outbox as module
 from craftd.server.outbox import Outbox, Subscription
 from craftd.workspace.journal import Change
@@ -256,3 +258,15 @@ async def test_what_concerns_the_daemon_goes_to_those_who_subscribed_to_anything
     assert await wire.notified("daemon/didChange") == {"readOnly": True}
     await plain.call("toys/echo")
     assert plain.notifications("daemon/didChange") == []
+
+
+async def test_a_quiet_connection_hears_how_far_its_scope_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "CHECKPOINT_SECONDS", 0.02)
+    toys = await Toys.start(tmp_path / "sock")
+    quiet, busy = await toys.client(), await toys.client()
+    await quiet.call("toys/subscribe", {"topics": ["labels"]})
+    await busy.call("toys/create", {"value": {}})
+    assert await quiet.notified("events/checkpoint") == {"workspace": "a", "epoch": "e", "revision": 1}
+    await toys.stop()
