@@ -130,7 +130,8 @@ def is_message(record: object) -> bool:
     """Whether a line is a message and no header: how a file without its header is recognised."""
     return (
         isinstance(record, dict)
-        and record.get("type") in MESSAGE_TYPES
+        and isinstance(record.get("type"), str)
+        and record["type"] in MESSAGE_TYPES
         and "content" in record
         and "createdAt" not in record
     )

@@ -140,3 +140,7 @@ def test_a_message_of_wrong_shape_is_refused_by_name(change: dict[str, Any], pat
 
 def test_a_message_of_a_type_from_the_future_is_fine() -> None:
     assert validate({"id": "m", "type": "hologram", "content": ""}) == []
+
+
+def test_a_type_that_is_no_text_makes_no_message() -> None:
+    assert not is_message({"type": ["user"], "content": ""})
