@@ -230,7 +230,8 @@ class SessionUnit(Unit):
         """The header with what every rewrite brings up to date."""
         assert self.header is not None
         root = portable.contract_home(str(self.place.root), self.place.home)
-        return sessions.ordered({**self.header, "workspaceRootPath": root})
+        # The folder's name is the id: where line 1 says another, the app would save into a folder of that name.
+        return sessions.ordered({**self.header, "id": self.id, "workspaceRootPath": root})
 
     def _remove(self, trash: str) -> None:
         if self.transcript is not None:
