@@ -1,0 +1,138 @@
+"""A real `craftd serve` in folders of its own: what end-to-end tests talk to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from craftd.protocol import rendezvous
+from craftd.protocol.rendezvous import Places
+from tests.wire import PATIENCE, Wire
+
+CRAFTD = (sys.executable, "-m", "craftd")
+
+
+@define(eq=False)
+class Daemon:
+    """One configuration folder and the process that serves it, if it runs.
+
+    base: an empty folder with a short name, because a socket lies in it. home: what `~` is for the daemon.
+    """
+
+    base: Path
+    home: str = ""
+    process: subprocess.Popen[bytes] | None = None
+    environment: dict[str, str] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        runtime = self.base / "run"
+        runtime.mkdir(mode=0o700, exist_ok=True)
+        self.config.mkdir(exist_ok=True)
+        self.home = self.home or str(self.base / "home")
+        self.environment = {
+            **os.environ,
+            "HOME": self.home,
+            "CRAFT_CONFIG_DIR": str(self.config),
+            "XDG_RUNTIME_DIR": str(runtime),
+            "TZ": "UTC",
+        }
+
+    @property
+    def config(self) -> Path:
+        return self.base / "cfg"
+
+    @property
+    def places(self) -> Places:
+        return rendezvous.find(str(self.config))
+
+    @property
+    def log(self) -> str:
+        """What the daemons of this folder have written into their log."""
+        log = Path(self.places.log)
+        return log.read_text(errors="replace") if log.exists() else ""
+
+    def register(self, **roots: Path) -> None:
+        """Write the list of workspaces, as the app would: registry id -> folder. Before the start."""
+        entries = [
+            {"id": id, "name": id, "slug": root.name, "rootPath": str(root), "createdAt": 1767225600000}
+            for id, root in roots.items()
+        ]
+        config = {"workspaces": entries, "activeWorkspaceId": next(iter(roots), None), "activeSessionId": None}
+        (self.config / "config.json").write_text(json.dumps(config, indent=2, ensure_ascii=False))
+
+    def start(self) -> None:
+        """Returns when the socket is there."""
+        errors = (self.base / "stderr").open("ab")
+        self.process = subprocess.Popen(
+            [*CRAFTD, "serve"], env=self.environment, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
+        )
+        errors.close()
+        deadline = time.monotonic() + PATIENCE
+        while (card := rendezvous.read_card(self.places)) is None or card.pid != self.process.pid:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"the daemon did not start: {(self.base / 'stderr').read_text()}")
+            time.sleep(0.01)
+
+    def stop(self) -> int:
+        """End it as a person would; its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self._gone()
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self._gone()
+
+    def _gone(self) -> int:
+        assert self.process is not None
+        code = self.process.wait(PATIENCE)
+        self.process = None
+        return code
+
+    def restart(self) -> None:
+        assert self.stop() == 0
+        self.start()
+
+    def end(self) -> None:
+        """For the end of a test: stop what still runs; nothing unforeseen may stand in the log."""
+        if self.process is not None:
+            self.stop()
+        assert "Traceback" not in self.log
+
+    async def connect(self, *workspaces: str, **more: Any) -> Wire:
+        """A client that works with *workspaces* (registry ids) and has initialized."""
+        wire = await self.dial()
+        await wire.initialize({"workspaces": [{"id": id} for id in workspaces]}, **more)
+        return wire
+
+    async def dial(self) -> Wire:
+        """A connection on which nothing was said yet."""
+        card = rendezvous.read_card(self.places)
+        assert card is not None
+        return await Wire.connect(card.socket)
+
+
+def snapshot(folder: Path) -> Mapping[str, str]:
+    """Every file, folder and link below *folder*: relative path -> kind, time of change and content."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        if path.is_symlink():
+            what = f"-> {os.readlink(path)}"
+        elif path.is_dir():
+            what = "folder"
+        else:
+            what = f"{status.st_mtime_ns} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        found[str(path.relative_to(folder))] = f"{status.st_mode:o} {what}"
+    return found
