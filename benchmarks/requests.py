@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import multiprocessing
-import os
+import platform
 import resource
 import statistics
 import tempfile
@@ -227,7 +227,7 @@ def main() -> None:
             process.terminate()
             process.join()
     base = statistics.median(cpu for cpu, _ in figures["streams + orjson"])
-    print(f"python {os.sys.version.split()[0]}, {CLIENTS} clients x {OUTSTANDING} outstanding")  # type: ignore[attr-defined]
+    print(f"python {platform.python_version()}, {CLIENTS} clients x {OUTSTANDING} outstanding")
     for name, rounds in figures.items():
         cpu_, rate = (statistics.median(column) for column in zip(*rounds, strict=True))
         print(f"{name:18} {cpu_:6.1f} us CPU per request   {rate:8.0f} requests/s   ratio {cpu_ / base:4.2f}")

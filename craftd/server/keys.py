@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import attrs
 from attrs import define
 
-from craftd.errors import InvalidParams
+from craftd.errors import Cancelled, InvalidParams
 from craftd.model import json_text
 from craftd.model.records import Item
 from craftd.protocol import codec
@@ -54,30 +54,38 @@ class Keys:
         asked: `digest` of method and params. A failed change is forgotten: nothing was done, so it may be tried again.
         Raises: InvalidParams (reason keyReused) when the key belongs to another change; whatever *run* raises.
         """
+        loop = asyncio.get_running_loop()
+        self._keep(KEPT, loop.time())
         first = self._firsts.get(identity)
         if first is not None:
             if first.digest != asked:
                 raise InvalidParams.of("key", "this key was used for another change", "keyReused")
             kept = await asyncio.shield(first.outcome)
             return await _complete(kept, item)
-        loop = asyncio.get_running_loop()
-        self._make_room(loop.time())
+        self._keep(KEPT - 1, loop.time())
         first = _First(asked, loop.time() + KEPT_SECONDS, loop.create_future())
         self._firsts[identity] = first
         try:
             result = await run()
         except BaseException as failure:
-            del self._firsts[identity]
-            first.outcome.set_exception(failure if isinstance(failure, Exception) else InterruptedError())
+            if self._firsts.get(identity) is first:
+                del self._firsts[identity]
+            told = (
+                failure
+                if isinstance(failure, Exception)
+                else Cancelled("the first request with this key was cancelled")
+            )
+            first.outcome.set_exception(told)
             first.outcome.exception()  # seen: nobody need be waiting for it
             raise
         first.outcome.set_result(_kept(result))
         return result
 
-    def _make_room(self, now: float) -> None:
+    def _keep(self, most: int, now: float) -> None:
+        """Forget the oldest beyond *most*, and those whose time is over."""
         while self._firsts:
             identity, oldest = next(iter(self._firsts.items()))
-            if len(self._firsts) < KEPT and oldest.expires > now:
+            if len(self._firsts) <= most and oldest.expires > now:
                 return
             del self._firsts[identity]
 

@@ -336,6 +336,29 @@ async def test_a_cancelled_read_leaves_the_scope_that_others_wait_for(toys: Toys
     assert (await wire.answer(second))["items"] == []
 
 
+async def test_a_change_is_taken_back_and_what_waits_for_it_goes_on(toys: Toys, wire: Wire) -> None:
+    change = wire.ask("toys/slowly", {"gate": "g", "key": "k" * 16})
+    repeat = wire.ask("toys/slowly", {"gate": "g", "key": "k" * 16})
+    read = wire.ask("toys/list")
+    await toys.core.shelves["a"].log.reached("begin g")
+    wire.send("$/cancelRequest", {"id": change})
+    for id_ in (change, repeat):
+        assert await code(wire, id_) == "Cancelled"
+    assert (await wire.answer(read))["revision"] == 0
+
+
+async def test_a_change_that_can_no_longer_be_taken_back_is_answered_as_if_nobody_had_asked(
+    toys: Toys, wire: Wire
+) -> None:
+    change = wire.ask("toys/slowly", {"gate": "g", "firm": True})
+    await toys.core.shelves["a"].log.reached("begin g")
+    wire.send("$/cancelRequest", {"id": change})
+    wire.send("toys/look", {"what": "x"})
+    await toys.core.shelves["a"].log.reached("look x")
+    toys.core.gate("g").set()
+    assert (await wire.answer(change))["revision"] == 1
+
+
 async def test_another_client_cannot_cancel(toys: Toys, wire: Wire) -> None:
     read = wire.ask("toys/wait", {"gate": "g"})
     await toys.core.shelves["a"].log.reached("read g")

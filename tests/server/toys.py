@@ -51,6 +51,8 @@ class Slowly(Mutation):
 
     gate: str
     fail: bool = False
+    firm: bool = False
+    """It cannot be taken back once it has begun."""
 
 
 @REGISTRY.method("toys/subscribe", result=Record, right="read")
@@ -180,7 +182,13 @@ async def wait(call: Call, params: Wait) -> str:
 @HANDLERS.handles
 async def slowly(call: Call, params: Slowly) -> Committed:
     call.scope.log.note(f"begin {params.gate}")
-    await call.dispatcher.core.gate(params.gate).wait()
+    opened = asyncio.ensure_future(call.dispatcher.core.gate(params.gate).wait())
+    while not opened.done():
+        try:
+            await asyncio.shield(opened)
+        except asyncio.CancelledError:
+            if not params.firm:
+                raise
     if params.fail:
         raise ValueError("a fault of ours, in /home/ann/secret.py")
     call.scope.log.note(f"end {params.gate}")
