@@ -28,11 +28,15 @@ class Failed(Exception):
 
 @define(eq=False)
 class Wire:
-    """received: every message in order, so that a notification's place among the answers can be seen."""
+    """received: every message in order, so that a notification's place among the answers can be seen.
+
+    bodies: the same as bytes.
+    """
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     received: list[dict[str, Any]] = field(factory=list)
+    bodies: list[bytes] = field(factory=list)
     _ids: count[int] = field(factory=lambda: count(1))
     _news: asyncio.Event = field(factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
@@ -53,6 +57,7 @@ class Wire:
         try:
             while data := await self.reader.read(1 << 16):
                 for body in decoder.feed(data):
+                    self.bodies.append(body)
                     self.received.append(json_text.loads(body))
                 self._news.set()
         except ConnectionError:
