@@ -8,12 +8,13 @@ Source: app 0.11.1, golden `expected.json` and `rewrite.json`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from typing import Any
+from collections.abc import Container, Iterator, Sequence
+from typing import Any, Final
 
 from craftd.errors import Issue
 from craftd.model import ids, portable
 from craftd.model.json_text import equal, js_trim
+from craftd.model.messages import Counters
 from craftd.model.noun import Noun
 from craftd.model.records import Record
 
@@ -280,3 +281,37 @@ SESSIONS = Noun(
     },
     validate=validate,
 )
+
+
+def following(header: Record, counters: Counters, records: Sequence[Record]) -> Record:
+    """*header* with the values that follow from *records* appended; counters: after them."""
+    new = {**{k: v for k, v in header.items() if k not in _COUNTED}, **counters.header_fields()}
+    times = [record["timestamp"] for record in records if isinstance(record.get("timestamp"), int)]
+    if times:
+        for name in ("lastMessageAt", "lastUsedAt"):
+            known = new.get(name)
+            new[name] = max(times[-1], known) if isinstance(known, int) else times[-1]
+    if any(record.get("type") == "assistant" and not record.get("isIntermediate") for record in records):
+        new["hasUnread"] = True
+    return ordered(new)
+
+
+def caught_up(header: Record, counters: Counters) -> Record:
+    """Line 1 as found, with what the lines say where it is behind them (a crash between append and fold)."""
+    counted = counters.header_fields()
+    same = all(header.get(name) == counted.get(name) for name in _COUNTED - {"preview"})
+    if same:
+        return header
+    new = {**{k: v for k, v in header.items() if k not in _COUNTED}, **counted}
+    known = header.get("messageCount")
+    if isinstance(known, int) and counters.count > known:
+        at = counters.last_timestamp
+        for name in ("lastMessageAt", "lastUsedAt"):
+            if at is not None:
+                new[name] = max(at, header[name]) if isinstance(header.get(name), int) else at
+        if header.get("lastFinalMessageId") != counters.last_final_id and counters.last_final_id is not None:
+            new["hasUnread"] = True
+    return ordered(new)
+
+
+_COUNTED: Final = frozenset({"messageCount", "lastMessageRole", "preview", "lastFinalMessageId"})

@@ -56,9 +56,11 @@ class _Flock:
         return self._fd is not None
 
     def take(self) -> Holder | None:
-        """Raises: OSError if the path cannot be opened."""
+        """Once had, it is taken anew only if something else has the name now. Raises: OSError if that cannot be opened."""
         if self._fd is not None:
-            return None
+            if _is_at(self.path, self._fd):
+                return None
+            self.give_back()
         while True:
             fd = self._open()
             try:

@@ -1,17 +1,22 @@
-"""What was known of all sessions when the daemon last stopped: saves reading every file at the next start.
+"""What was known of a workspace when the daemon last stopped: saves reading every file at the next start, and tells
+what changed on disk meanwhile.
 
-One JSON file in the daemon's own folder, never in the workspace. Each row holds the fingerprint of the file it came
-from and counts only while that is the file's still. Missing, old or damaged: everything is read again.
+One JSON file in the daemon's own folder, never in the workspace. A session's row holds the fingerprint of the file it
+came from and stands for it only while that is the file's still; if not, it is what people last saw. Missing, old or
+damaged: everything is read again, and nothing counts as changed.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from attrs import define
+
 from craftd.model import json_text
+from craftd.model.records import Record
 from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint
 from craftd.store.lines import Body
@@ -19,34 +24,50 @@ from craftd.workspace.rows import Place, SessionRow
 
 log = logging.getLogger(__name__)
 
-FORM: Final = 1
+FORM: Final = 2
 """Of the file; another number is thrown away."""
 
+Documents = dict[str, dict[str, dict[str, Record]]]
+"""Published records: noun -> document -> id -> value."""
 
-def read(path: Path) -> dict[str, list[Any]]:
-    """Rows by session id; empty on any doubt."""
+
+@define
+class Known:
+    """sessions: rows as they were, by id. documents: records of the nouns with small files."""
+
+    sessions: dict[str, SessionRow]
+    documents: Documents
+
+
+def read(path: Path, place: Place) -> Known | None:
+    """None on any doubt."""
     try:
         content = json_text.loads(path.read_bytes())
-        if content["form"] != FORM:
-            return {}
-        return {row[0]: row for row in content["sessions"]}
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
-        return {}
+        if content["form"] != FORM or content["root"] != str(place.root):
+            return None
+        return Known({row[0]: _row(row, place) for row in content["sessions"]}, content["documents"])
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return None
 
 
-def write(path: Path, rows: Iterable[SessionRow]) -> None:
+def write(path: Path, place: Place, rows: Iterable[SessionRow], documents: Mapping[str, Any]) -> None:
     """Failing to write it costs time at the next start, nothing else."""
-    content = {"form": FORM, "sessions": [_from_row(row) for row in rows if row.fingerprint is not None]}
+    content = {
+        "form": FORM,
+        "root": str(place.root),
+        "sessions": [_from_row(row) for row in rows if row.fingerprint is not None],
+        "documents": documents,
+    }
     try:
         if not path.parent.is_dir():
             disk.make_directory(path.parent, 0o700)
-        atomic.replace(path, json_text.dumps(content))
+        atomic.replace(path, json_text.dumps(content), mode=0o600)
     except OSError as error:
         log.warning("the cache of sessions was not written: %s", error)
 
 
 def _from_row(row: SessionRow) -> list[Any]:
-    mark = row.fingerprint
+    mark, body = row.fingerprint, row.body
     assert mark is not None
     return [
         row.id,
@@ -55,17 +76,11 @@ def _from_row(row: SessionRow) -> list[Any]:
         row.at,
         row.derived,
         list(row.damage),
-        None if row.body is None else [row.body.digest, row.body.length],
+        None if body is None else [body.digest, body.length],
     ]
 
 
-def row_from(cached: list[Any], place: Place, found: Fingerprint) -> SessionRow | None:
-    """The row, if it was read from the file that is there now; None if not."""
-    try:
-        id, mark, header, at, derived, damage, body = cached
-        if Fingerprint(*mark) != found:
-            return None
-        known = None if body is None else Body(*body)
-        return SessionRow(id, place, header.encode(), found, at, derived, tuple(damage), known)
-    except (TypeError, ValueError, AttributeError):
-        return None
+def _row(cached: list[Any], place: Place) -> SessionRow:
+    id, mark, header, at, derived, damage, body = cached
+    known = None if body is None else Body(*body)
+    return SessionRow(id, place, header.encode(), Fingerprint(*mark), at, derived, tuple(damage), known)

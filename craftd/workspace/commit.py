@@ -30,6 +30,10 @@ class Unit(ABC):
     def refresh(self) -> list[Change]:
         """Look at the disk; merge what somebody else wrote into the base. Answers what that changed."""
 
+    def mend(self) -> list[Change]:
+        """Stage what has to go back to the disk whatever the commits of this round are. Answers what that changes."""
+        return []
+
     @abstractmethod
     def write(self) -> None:
         """Make everything staged durable and part of the base.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-from attrs import define, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from craftd.errors import Issue
+from craftd.model import json_text
 from craftd.model import patch as patches
+from craftd.model import sessions as session_rules
 from craftd.model.ids import is_session_id
 from craftd.model.portable import parse_line
 from craftd.model.records import Record, version_of
@@ -18,15 +19,18 @@ from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.compare import Foreign
 from craftd.store.lines import Body, Segment, compare_body, read_head
+from craftd.store.locate import ABSENCE_MS
 from craftd.store.table import Damage
 from craftd.store.transcript import Transcript
-from craftd.workspace.cache import row_from
+from craftd.workspace import telling
 from craftd.workspace.journal import Change
-from craftd.workspace.rows import Place, SessionRow
+from craftd.workspace.rows import Place, SessionRow, damage_json, header_text, row_of, sort_time
 from craftd.workspace.tables import Table, issue_changes
 
 if TYPE_CHECKING:
     from craftd.workspace.sessions import SessionUnit
+
+_T = TypeVar("_T")
 
 VERIFY_AT_ONCE: Final = 16 * 1024 * 1024
 """Bytes of transcripts read whole before a workspace answers; the rest follows in the background."""
@@ -36,14 +40,6 @@ EMPTY_AFTER_MS: Final = 60_000
 
 EVENT_BYTES: Final = 1024 * 1024
 """Messages of one `messages/didAppend` that announces a foreign edit."""
-
-
-@define(eq=False)
-class News:
-    """What a look at a session's file found. restore: messages we had acknowledged that a foreign save dropped."""
-
-    changes: list[Change] = field(factory=list)
-    restore: list[Record] = field(factory=list)
 
 
 # The first look at a workspace
@@ -79,16 +75,40 @@ def _is_complete(path: Path) -> bool:
     return data.endswith(b"\n") and data.lstrip().startswith(b"{")
 
 
-def first_look(place: Place, cached: Mapping[str, list[Any]]) -> Iterable[SessionRow]:
-    """A row for every session: from the cache where the file is the same, else from its first line."""
+def first_look(place: Place, known: Mapping[str, SessionRow]) -> Iterator[SessionRow]:
+    """A row for every session: the one that is *known* where the file is the same, else from its first line."""
     for id, mark in session_files(place).items():
-        row = row_from(cached[id], place, mark) if id in cached and mark is not None else None
-        yield row or _from_first_line(place, id, mark)
+        before = known.get(id)
+        if before is not None and before.fingerprint == mark:
+            yield before
+            continue
+        row = _from_first_line(place, id, mark)
+        if before is not None:
+            row.away = before.body
+            _keep_good_header(row, before)
+        yield row
+
+
+def while_away(before: Mapping[str, SessionRow], after: Mapping[str, SessionRow]) -> list[Change]:
+    """Sessions made and deleted and lines 1 changed between two states. Messages need a closer look: `away`."""
+    changes = [telling.deleted(id) for id in before if id not in after]
+    for id, row in after.items():
+        old = before.get(id)
+        if old is None:
+            changes.append(telling.created(row.item()))
+        elif old is not row:
+            changes += _line_one(row, old)
+            changes += issue_changes(_issues_of(old), _issues_of(row))
+    return changes
+
+
+def _keep_good_header(row: SessionRow, before: SessionRow) -> None:
+    """A broken line 1 never replaces the last good one in memory."""
+    if not row.readable and before.readable:
+        row.header, row.at = before.header, before.at
 
 
 def _from_first_line(place: Place, id: str, mark: Fingerprint | None) -> SessionRow:
-    from craftd.workspace.sessions import header_text, sort_time
-
     folder = place.folder(id)
     path = folder / "session.jsonl"
     try:
@@ -111,142 +131,162 @@ def _from_first_line(place: Place, id: str, mark: Fingerprint | None) -> Session
 
 def verified(row: SessionRow) -> SessionRow:
     """The row after reading the file whole; as it was where that fails now."""
-    from craftd.workspace.sessions import caught_up, row_of
-
     folder = row.place.folder(row.id)
     try:
         transcript = Transcript.load(folder / "session.jsonl", str(folder))
         header = readable_header(transcript)
-        fresh = row_of(
-            row.id, row.place, None if header is None else caught_up(header, transcript.counters), transcript
-        )
+        if header is not None:
+            header = session_rules.caught_up(header, transcript.counters)
+        elif row.readable:
+            header = row.stored
+        fresh = row_of(row.id, row.place, header, transcript)
         transcript.close()
     except (OSError, ForeignWrite):
         return row
+    fresh.away = row.away
     return fresh
 
 
 # Looking again
 
 
-def look(unit: SessionUnit) -> News:
-    """Bring the unit's base in line with its file. A file that is missing makes the unit `gone`, nothing else."""
-    news = News()
+def look(unit: SessionUnit) -> list[Change]:
+    """Bring the unit's base in line with its file; answers what that changes for readers.
+
+    A file that is missing makes the unit `gone`, nothing else. Raises: ForeignWrite: it changed while it was read, and
+    the base is what it was; look again.
+    """
+    row = unit.row
     try:
         if unit.transcript is None:
-            if unit.row is None and not unit.folder.exists():
+            if row is None and not unit.folder.exists():
                 unit.header, unit.gone = None, True
-                return news
-            unit.transcript = Transcript.load(unit.folder / "session.jsonl", unit.directory)
-        row, transcript = unit.row, unit.transcript
-        if row is None or row.fingerprint != transcript.fingerprint or row.body is None:
-            news = _met(unit, transcript)
+                return []
+            unit.transcript = _found(lambda: Transcript.load(unit.folder / "session.jsonl", unit.directory), unit)
+        transcript = unit.transcript
+        told = row is not None and row.fingerprint == transcript.fingerprint and row.body is not None and not row.away
+        if transcript.check():
+            if told:
+                assert row is not None
+                unit.header = row.stored if row.readable else None
+                return []
+            foreign = None
         else:
-            unit.header = row.stored if row.readable else None
-        if not transcript.check():
-            foreign = transcript.reload()
-            more = _reloaded(unit, transcript, foreign)
-            news = News(news.changes + more.changes, more.restore)
+            foreign = _found(transcript.reload, unit)
+            unit.owed += [parse_line(line, unit.directory) for line in foreign.lost_own]
+        if told and foreign is not None:
+            return _reloaded(unit, transcript, foreign)
+        return _met(unit, transcript)
     except FileNotFoundError:
         if unit.transcript is not None:
             unit.transcript.close()
         unit.transcript, unit.header, unit.gone = None, None, True
-    return news
+        return []
 
 
-def _met(unit: SessionUnit, transcript: Transcript) -> News:
+def _found(work: Callable[[], _T], unit: SessionUnit) -> _T:
+    """*work*, again and again for a while if the file is missing and its folder is not: somebody is about to save."""
+    deadline = time.monotonic() + ABSENCE_MS / 1000
+    while True:
+        try:
+            return work()
+        except FileNotFoundError:
+            if unit.row is None or not unit.folder.exists() or time.monotonic() > deadline:
+                raise
+        time.sleep(0.001)
+
+
+def _met(unit: SessionUnit, transcript: Transcript) -> list[Change]:
     """The file was read whole for the first time, or again after it was changed while we had no eye on it."""
-    from craftd.workspace.sessions import caught_up
-
     old = unit.row
     header = readable_header(transcript)
-    unit.header = None if header is None else caught_up(header, transcript.counters)
-    if unit.header is None and old is not None and old.readable:
-        unit.header = old.stored  # a broken line 1 never replaces the last good one in memory
-    unit.rebase()
-    if old is None:
-        created = Change("sessions/didCreate", "sessions", {"item": unit.row.item().as_json()}, unit.id)  # type: ignore[union-attr]
-        return News([created, *_damage_changes(unit, None)])
-    changes = _header_changes(unit, old)
-    if old.body is not None and old.fingerprint != transcript.fingerprint:
-        verdict = compare_body(unit.folder / "session.jsonl", old.body)
+    if header is not None:
+        header = session_rules.caught_up(header, transcript.counters)
+    elif old is not None and old.readable:
+        header = old.stored  # a broken line 1 never replaces the last good one in memory
+    changes: list[Change] = []
+    told = None if old is None else old.away or old.body
+    if told is not None and (old is None or old.away or old.fingerprint != transcript.fingerprint):
+        verdict = compare_body(unit.folder / "session.jsonl", told)
+        if not transcript.check():
+            raise ForeignWrite(transcript.path)
         if verdict == "appended":
-            changes = _appended(unit, transcript, _position_behind(transcript, old.body)) + changes
+            changes += _appended(unit, transcript, _position_behind(transcript, told))
         elif verdict == "changed":
-            changes = _replaced(unit, transcript) + changes
-    return News(changes + _damage_changes(unit, old))
+            changes += _replaced(unit, transcript, 0)
+    unit.header = header
+    unit.rebase()
+    assert unit.row is not None
+    if old is None:
+        return [telling.created(unit.row.item()), *issue_changes({}, _issues_of(unit.row))]
+    return changes + _line_one(unit.row, old) + issue_changes(_issues_of(old), _issues_of(unit.row))
 
 
-def _reloaded(unit: SessionUnit, transcript: Transcript, foreign: Foreign) -> News:
+def _reloaded(unit: SessionUnit, transcript: Transcript, foreign: Foreign) -> list[Change]:
     """Somebody wrote while the transcript was open: three-way merge of line 1, single changes of the lines."""
-    from craftd.workspace.sessions import caught_up
-
     old = unit.row
     assert old is not None
     mine = old.stored if old.readable else None
     if readable_header(transcript) is None or foreign.header_after is None:
-        unit.header = mine
+        header = mine
     elif mine is None:
-        unit.header = caught_up(foreign.header_after, transcript.counters)
+        header = session_rules.caught_up(foreign.header_after, transcript.counters)
     else:
         merged = patches.merge(foreign.header_before or mine, mine, foreign.header_after)
-        unit.header = caught_up(merged, transcript.counters)
-    unit.rebase(behind=old.behind)
-    restore = [parse_line(line, unit.directory) for line in foreign.lost_own]
+        header = session_rules.caught_up(merged, transcript.counters)
     changes: list[Change] = []
     if not foreign.in_order:
-        changes += _replaced(unit, transcript)
+        changes += _replaced(unit, transcript, 0)
     else:
-        gone = list(foreign.deleted)
-        if restore and foreign.appended:  # what goes back now stands behind theirs
-            gone += [record["id"] for record in restore if isinstance(record.get("id"), str)]
-        if gone:
-            members = {"session": unit.id, "ids": gone}
-            changes.append(Change("messages/didDelete", "messages", members, unit.id))
-        changes += _changed(unit, transcript, foreign.changed)
-        if foreign.appended:
-            changes += _appended(unit, transcript, foreign.appended[0])
-    changes += _header_changes(unit, old) + _damage_changes(unit, old)
-    return News(changes, restore)
+        gone = [*foreign.deleted, *_ids(unit.owed[len(unit.owed) - len(foreign.lost_own) :])]
+        changes += telling.messages_deleted(unit.id, gone)
+        changes += _changed(unit, transcript, foreign)
+    unit.header = header
+    unit.rebase(behind=old.behind)
+    assert unit.row is not None
+    return changes + _line_one(unit.row, old) + issue_changes(_issues_of(old), _issues_of(unit.row))
 
 
-def moved(news_changes: Sequence[Change]) -> bool:
-    """Whether readers were told that restored messages lost their place."""
-    return any(change.method in ("messages/didDelete", "messages/didTruncate") for change in news_changes)
+def _ids(records: Iterable[Record]) -> list[str]:
+    return [record["id"] for record in records if isinstance(record.get("id"), str)]
 
 
-def _header_changes(unit: SessionUnit, old: SessionRow) -> list[Change]:
-    from craftd.workspace.sessions import header_changed
-
-    return header_changed(unit, old.value, unit.value())
+def _line_one(row: SessionRow, old: SessionRow) -> list[Change]:
+    return telling.changed(row.id, row.version, old.value, row.value)
 
 
-def _changed(unit: SessionUnit, transcript: Transcript, positions: Sequence[int]) -> list[Change]:
-    from craftd.workspace.sessions import event_body
+def _changed(unit: SessionUnit, transcript: Transcript, foreign: Foreign) -> list[Change]:
+    """What became of lines that were there and what stands behind them now.
 
-    changes = []
-    for position in positions:
-        segment = transcript.read(position, position + 1)[0]
-        if segment.record is not None:
-            members = {
-                "session": unit.id,
-                "id": message_id(segment),
-                "version": version_of(segment.record),
-                "item": event_body(segment.record),
-            }
-            changes.append(Change("messages/didChange", "messages", members, unit.id))
-    return changes
+    From the first line on whose earlier content is not known any more, readers get everything anew.
+    """
+    changes: list[Change] = []
+    for position, before in zip(foreign.changed, foreign.changed_from, strict=True):
+        [segment] = transcript.read(position, position + 1)
+        patch = None
+        if before is not None and segment.record is not None and transcript.find(message_id(segment)) == position:
+            patch = patches.diff(parse_line(before, unit.directory), segment.record)
+        if patch is None or len(json_text.dumps(patch)) > telling.EVENT_BODY:
+            return changes + _replaced(unit, transcript, position)
+        if patch and segment.record is not None:
+            version = version_of(segment.record)
+            changes.append(telling.message_changed(unit.id, message_id(segment), version, patch))
+    return changes + (_appended(unit, transcript, foreign.appended[0]) if foreign.appended else [])
 
 
-def _replaced(unit: SessionUnit, transcript: Transcript) -> list[Change]:
-    keep = Change("messages/didTruncate", "messages", {"session": unit.id, "keep": 0}, unit.id)
-    return [keep, *_appended(unit, transcript, 0)]
+def _replaced(unit: SessionUnit, transcript: Transcript, first: int) -> list[Change]:
+    """Everything from position *first* on is to be taken anew."""
+    keep = transcript.count
+    for position in range(first, len(transcript)):
+        [segment] = transcript.read(position, position + 1)
+        if segment.index is not None:
+            keep = segment.index
+            break
+    return [telling.truncated(unit.id, keep), *_appended(unit, transcript, first)]
 
 
 def _appended(unit: SessionUnit, transcript: Transcript, first: int) -> list[Change]:
     """`messages/didAppend` for everything from position *first* on, in pieces that fit into events."""
-    from craftd.workspace.sessions import appended
-
     changes: list[Change] = []
     records: list[Record] = []
     size, index = 0, None
@@ -258,10 +298,10 @@ def _appended(unit: SessionUnit, transcript: Transcript, first: int) -> list[Cha
             records.append(segment.record)
             size += segment.length
             if size >= EVENT_BYTES:
-                changes.append(appended(unit.id, index, records, transcript.count))
+                changes.append(telling.appended(unit.id, index, records, transcript.count))
                 records, size, index = [], 0, None
     if records and index is not None:
-        changes.append(appended(unit.id, index, records, transcript.count))
+        changes.append(telling.appended(unit.id, index, records, transcript.count))
     return changes
 
 
@@ -293,13 +333,6 @@ def _position_behind(transcript: Transcript, body: Body) -> int:
 # Damage and other issues
 
 
-def damage_json(damage: Damage) -> dict[str, Any]:
-    members: dict[str, Any] = {"code": damage.code}
-    if damage.line is not None:
-        members["line"] = damage.line
-    return {**members, "message": damage.message}
-
-
 def issue_path(session: str) -> str:
     return f"sessions/{session}/session.jsonl"
 
@@ -326,11 +359,8 @@ def _line_range(line: int) -> dict[str, Any]:
     return {"start": {"line": line - 1, "character": 0}, "end": {"line": line, "character": 0}}
 
 
-def _damage_changes(unit: SessionUnit, old: SessionRow | None) -> list[Change]:
-    path = issue_path(unit.id)
-    before = {path: damage_issues(unit.id, old.damage)} if old is not None and old.damage else {}
-    after = {path: damage_issues(unit.id, unit.row.damage)} if unit.row is not None and unit.row.damage else {}
-    return issue_changes(before, after)
+def _issues_of(row: SessionRow) -> dict[str, list[Issue]]:
+    return {issue_path(row.id): damage_issues(row.id, row.damage)} if row.damage else {}
 
 
 def empty_folders(root: Path, now: int) -> dict[str, list[Issue]]:

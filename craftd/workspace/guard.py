@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from attrs import define, field
 
 from craftd.errors import ReadOnly
-from craftd.store.locks import AppLock
+from craftd.store.locks import AppLock, FolderLock
 
 
 @define(eq=False)
@@ -25,7 +26,8 @@ class Guard:
     changed: Callable[[], None] = lambda: None
     last: float = 0.0
     holder: dict[str, Any] | None = None
-    _mutex: threading.Lock = field(factory=threading.Lock)
+    _writers: int = 0
+    _state: threading.Condition = field(factory=threading.Condition)
 
     @property
     def read_only(self) -> bool:
@@ -37,25 +39,90 @@ class Guard:
 
     def permit(self) -> None:
         """Take the lock, or make sure it is still ours. Raises ReadOnly while somebody else lives in it."""
-        with self._mutex:
-            stranger = self.lock.take()
-            self._set(None if stranger is None else stranger.as_json())
-            if self.holder is not None:
-                raise ReadOnly(self.holder)
-            self.last = self.clock()
+        with self._state:
+            self._take()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """The lock is ours, and not given back before the end of the block. Raises what `permit` raises."""
+        with self._state:
+            self._take()
+            self._writers += 1
+        try:
+            yield
+        finally:
+            with self._state:
+                self._writers -= 1
+                self._state.notify_all()
 
     def look(self) -> None:
         """Notice that a stranger came or went, without taking the lock."""
-        with self._mutex:
+        with self._state:
             found = self.lock.inspect()
             self._set(None if found is None or found.ours else found.as_json())
 
-    def give_back(self) -> None:
-        """Everything is folded and flushed: others may write."""
-        with self._mutex:
+    def give_back(self, unless: Callable[[], bool] = lambda: False) -> bool:
+        """Others may write, now that nobody here does; no if *unless* says so in that moment."""
+        with self._state:
+            self._state.wait_for(lambda: not self._writers)
+            if unless():
+                return False
             self.lock.give_back()
+            return True
+
+    def _take(self) -> None:
+        stranger = self.lock.take()
+        self._set(None if stranger is None else stranger.as_json())
+        if self.holder is not None:
+            raise ReadOnly(self.holder)
+        self.last = self.clock()
 
     def _set(self, holder: dict[str, Any] | None) -> None:
         before, self.holder = self.holder, holder
-        if (before is None) != (holder is None):
+        if before != holder:
             self.changed()
+
+
+@define(eq=False)
+class FolderGuard:
+    """The right to write in one workspace folder: nobody else's daemon has it, and the app is not running.
+
+    The folder's lock is kept for as long as the workspace is open. changed: told when another daemon took or left it.
+    """
+
+    app: Guard
+    lock: FolderLock
+    changed: Callable[[], None] = lambda: None
+    _other: dict[str, Any] | None = None
+    _mutex: threading.Lock = field(factory=threading.Lock)
+
+    @property
+    def holder(self) -> dict[str, Any] | None:
+        """Who keeps us from writing."""
+        return self._other or self.app.holder
+
+    @property
+    def protected(self) -> bool:
+        """False where the file system has no locks: a second machine could write too."""
+        return self.lock.protected
+
+    def look(self) -> None:
+        """Have the folder's lock if it is free. Raises: OSError (the folder is not there)."""
+        with self._mutex:
+            found = self.lock.take()
+            before, self._other = self._other, None if found is None else found.as_json()
+            if before != self._other:
+                self.changed()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """See `Guard.writing`. Raises: ReadOnly, OSError."""
+        self.look()
+        if self._other is not None:
+            raise ReadOnly(self._other)
+        with self.app.writing():
+            yield
+
+    def give_back(self) -> None:
+        with self._mutex:
+            self.lock.give_back()

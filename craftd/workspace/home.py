@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, TypeVar
@@ -17,7 +18,9 @@ from craftd.model import portable, workspaces
 from craftd.model.noun import Facts
 from craftd.model.records import Item, Record
 from craftd.model.workspaces import WORKSPACES
+from craftd.store.locks import FolderLock
 from craftd.workspace.commit import Commit, Done, Planned, Unit
+from craftd.workspace.guard import FolderGuard
 from craftd.workspace.index import Index
 from craftd.workspace.journal import Change, Journal, Origin
 from craftd.workspace.queue import Queue
@@ -71,10 +74,15 @@ class Home:
 
     async def start(self) -> None:
         """Read the registry and begin to watch it."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._first_look)
         self._queue = Queue(self, self._thread, self.around.pool)
         self._tasks.append(self.around.spawn(self._queue.run()))
-        await self.look()
         self._tasks.append(self.around.spawn(self._keep_looking()))
+
+    def _first_look(self) -> None:
+        unit = self._registry_unit()
+        unit.refresh()
+        unit.publish()
 
     async def close(self) -> None:
         for workspace in list(self._open.values()):
@@ -257,8 +265,24 @@ class Home:
 
     def settled(self, units: Sequence[Unit]) -> None: ...
 
-    def permit(self) -> None:
-        self.around.guard.permit()
+    @contextmanager
+    def writing(self, unit: Unit) -> Iterator[None]:
+        """The settings of a workspace lie in its folder, so its lock counts too."""
+        if not isinstance(unit, SettingsUnit):
+            with self.around.guard.writing():
+                yield
+            return
+        open_one = self._open.get(unit.known.entry.id)
+        if open_one is not None:
+            with open_one.guard.writing():
+                yield
+            return
+        guard = FolderGuard(self.around.guard, FolderLock(unit.known.entry.root))
+        try:
+            with guard.writing():
+                yield
+        finally:
+            guard.give_back()
 
     def announce(self, change: Change) -> None:
         for listener in list(self.listeners):

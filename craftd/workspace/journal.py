@@ -60,24 +60,36 @@ class Journal:
     workspace: str | None
     epoch: str
     revision: int = 0
+    missed: list[Change] = field(factory=list)
+    """What happened on disk before anybody listened, not numbered yet: it goes out before the next change."""
     _changes: deque[Change] = field(factory=deque)
     _bytes: int = 0
 
     def publish(self, changes: Sequence[Change], origin: Origin, at: int) -> Iterator[Change]:
         """Number, serialise and keep *changes* of one commit; yields each when it is ready to be sent."""
+        if changes and self.missed:
+            yield from self.catch_up(at)
         for index, change in enumerate(changes):
-            self.revision += 1
-            common: dict[str, Any] = {} if self.workspace is None else {"workspace": self.workspace}
-            common |= {"epoch": self.epoch, "revision": self.revision, "at": at, "origin": origin.as_json()}
-            if len(changes) > 1:
-                common["batch"] = {"index": index, "size": len(changes)}
-            change.revision = self.revision
-            change.at = at
-            change.body = json_text.dumps(
-                {"jsonrpc": "2.0", "method": change.method, "params": {**common, **change.members}}
-            )
-            self._keep(change)
-            yield change
+            batch = {"batch": {"index": index, "size": len(changes)}} if len(changes) > 1 else {}
+            yield self._publish(change, origin, at, batch)
+
+    def catch_up(self, at: int) -> Iterator[Change]:
+        """Publish what was missed."""
+        missed, self.missed = self.missed, []
+        for change in missed:
+            yield self._publish(change, DISK, at, {})
+
+    def _publish(self, change: Change, origin: Origin, at: int, batch: dict[str, Any]) -> Change:
+        self.revision += 1
+        common: dict[str, Any] = {} if self.workspace is None else {"workspace": self.workspace}
+        common |= {"epoch": self.epoch, "revision": self.revision, "at": at, "origin": origin.as_json(), **batch}
+        change.revision = self.revision
+        change.at = at
+        change.body = json_text.dumps(
+            {"jsonrpc": "2.0", "method": change.method, "params": {**common, **change.members}}
+        )
+        self._keep(change)
+        return change
 
     def _keep(self, change: Change) -> None:
         self._changes.append(change)

@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from attrs import define, field
@@ -19,7 +20,7 @@ from craftd.errors import CraftdError, InternalError, IoError, ServerCancelled
 from craftd.store.atomic import DirectoryNotFlushed, ForeignWrite
 from craftd.store.transcript import Stale
 from craftd.workspace.commit import Commit, Done, Unit, io_error
-from craftd.workspace.journal import DISK, Change, Journal, Origin
+from craftd.workspace.journal import DAEMON, DISK, Change, Journal, Origin
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +52,8 @@ class Backing(Protocol):
         """The result of that work is not needed. On the loop."""
         ...
 
-    def permit(self) -> None:
-        """Raises ReadOnly when nothing may be written now. Thread of the scope."""
+    def writing(self, unit: Unit) -> AbstractContextManager[None]:
+        """*unit* may be written inside of it. Raises ReadOnly when that may not be now. Thread of the scope."""
         ...
 
     def settled(self, units: Sequence[Unit]) -> None:
@@ -141,9 +142,14 @@ class Queue:
         """From now on `submit` fails; what waits already is carried out."""
         self._refused = error or ServerCancelled("the daemon stops")
 
+    @property
+    def idle(self) -> bool:
+        """Nothing waits and nothing runs."""
+        return not self._waiting and self._idle.is_set()
+
     async def drained(self) -> None:
         """Wait until nothing waits and nothing runs."""
-        while self._waiting or not self._idle.is_set():
+        while not self.idle:
             self._wake.set()
             await self._idle.wait()
 
@@ -270,15 +276,19 @@ class Queue:
         for _ in range(TRIES):
             try:
                 changes = unit.refresh()
+            except ForeignWrite:
+                continue
             except Exception as error:
                 return foreign + failed(group, error)
             if changes:
                 foreign.append(Outcome(DISK, changes))
-            outcomes = [self._plan(unit, pending) for pending in group]
+            mended = unit.mend()
+            outcomes = [Outcome(DAEMON, mended)] if mended else []
+            outcomes += [self._plan(unit, pending) for pending in group]
             try:
                 if unit.dirty:
-                    self.scope.permit()
-                    unit.write()
+                    with self.scope.writing(unit):
+                        unit.write()
             except ForeignWrite:
                 unit.discard()
                 continue
@@ -290,10 +300,11 @@ class Queue:
                 refuse(outcomes, io_error(error, written=True))
             except Exception as error:
                 unit.discard()
-                if isinstance(error, OSError) and sum(outcome.staged for outcome in outcomes) > 1:
-                    # Each gets its own verdict: a smaller change may still fit on the disk.
+                if len(group) > 1:
+                    # Each gets its own verdict: a smaller change may still fit on the disk, and what needed no
+                    # writing beside another change (a repeat of it) may need it without.
                     return foreign + [one for pending in group for one in self._attempt(unit, [pending], done)]
-                refuse(outcomes, as_failure(error))
+                refuse([one for one in outcomes if one.staged], as_failure(error))
             return foreign + outcomes
         return foreign + failed(group, IoError("EAGAIN", "another program keeps writing this file"))
 
@@ -343,7 +354,7 @@ def failed(group: Sequence[Pending], error: BaseException) -> list[Outcome]:
 
 
 def refuse(outcomes: Sequence[Outcome], error: CraftdError) -> None:
-    """The disk did not take what these commits staged; one that staged nothing keeps its answer."""
+    """What these commits answer stands or falls with what the disk did not take."""
     for outcome in outcomes:
-        if outcome.staged:
+        if outcome.error is None:
             outcome.error = error

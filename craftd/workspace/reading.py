@@ -15,6 +15,7 @@ from craftd.store.lines import Segment
 from craftd.store.transcript import Transcript
 from craftd.workspace import foreign
 from craftd.workspace.index import PAGE, PAGE_BYTES, PAGE_MOST, Page
+from craftd.workspace.rows import damage_json
 
 if TYPE_CHECKING:
     from craftd.workspace.workspace import Workspace
@@ -85,7 +86,7 @@ def item_of(segment: Segment) -> Item:
     """How a line is listed: a message by its id, a damaged line by its place with what is there."""
     info: dict[str, Any] = {}
     if segment.damage is not None:
-        info["damage"] = [foreign.damage_json(segment.damage)]
+        info["damage"] = [damage_json(segment.damage)]
     if segment.record is None:
         info["raw"] = segment.raw.decode("utf-8", "replace")
         return Item(foreign.message_id(segment), version_of({"raw": info["raw"]}), {}, info)

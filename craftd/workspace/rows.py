@@ -11,6 +11,8 @@ from craftd.model import json_text, sessions
 from craftd.model.records import Item, Record, version_of
 from craftd.store.atomic import Fingerprint
 from craftd.store.lines import Body
+from craftd.store.table import Damage
+from craftd.store.transcript import Transcript
 
 ALL = ("*",)
 
@@ -55,6 +57,7 @@ class SessionRow:
 
     derived: what the lines say where line 1 cannot (damaged headers). fingerprint: of the file this row was read
     from. body: length and digest of the bytes behind line 1, None until the file was read whole once.
+    away: what body was when the daemon last stopped, if nobody was told yet what became of it.
     behind: line 1 on disk does not have the lazy values yet. at: sort value of lastMessageAt, ms.
     """
 
@@ -66,6 +69,7 @@ class SessionRow:
     derived: Record = field(factory=dict)
     damage: tuple[dict[str, Any], ...] = ()
     body: Body | None = None
+    away: Body | None = None
     behind: bool = False
     _value: Record | None = None
     _version: str | None = None
@@ -111,3 +115,39 @@ class SessionRow:
         if self._text is None:
             self._text = json_text.dumps(self.item().as_json(sessions.LIGHT))
         return self._text
+
+
+def row_of(id: str, place: Place, header: Record | None, transcript: Transcript) -> SessionRow:
+    """The published form of a session whose file was read whole; *header*: as it would be written now."""
+    counters = transcript.counters
+    return SessionRow(
+        id=id,
+        place=place,
+        header=b"" if header is None else header_text(header),
+        fingerprint=transcript.fingerprint,
+        at=sort_time(header if header is not None else {"lastMessageAt": counters.last_timestamp}),
+        derived={"id": id, **counters.header_fields()},
+        damage=tuple(map(damage_json, transcript.damage)),
+        body=transcript.body(),
+    )
+
+
+def header_text(header: Record) -> bytes:
+    """Stored form as text: what a row keeps of line 1."""
+    return json_text.dumps(header)
+
+
+def sort_time(header: Record) -> int:
+    """What the default order goes by: last message, else last use; ms, 0 when neither is a number."""
+    for name in ("lastMessageAt", "lastUsedAt"):
+        value = header.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return int(value)
+    return 0
+
+
+def damage_json(damage: Damage) -> dict[str, Any]:
+    members: dict[str, Any] = {"code": damage.code}
+    if damage.line is not None:
+        members["line"] = damage.line
+    return {**members, "message": damage.message}

@@ -27,15 +27,12 @@ from craftd.store import atomic, disk
 from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
-from craftd.workspace import foreign
+from craftd.workspace import foreign, telling
 from craftd.workspace.changes import Updated
 from craftd.workspace.commit import Commit, Planned, Unit
 from craftd.workspace.index import Index
 from craftd.workspace.journal import Change
-from craftd.workspace.rows import Place, SessionRow
-
-EVENT_BODY = 256 * 1024
-"""Bytes of a message inside an event; a longer one is named, not carried (protocol.md, Limits)."""
+from craftd.workspace.rows import Place, SessionRow, row_of
 
 SESSIONS = "sessions/"
 SUBFOLDERS = ("attachments", "plans", "long_responses", "data", "downloads")
@@ -47,7 +44,7 @@ class SessionUnit(Unit):
     """One session inside a round.
 
     header: line 1 as it would be written now, in stored form, lazy values included; None = unreadable or no session.
-    rewrite: line 1 has to reach the disk with this round. gone: the folder is not there (any more).
+    gone: the folder is not there (any more). owed: messages that we acknowledged and a foreign save dropped.
     """
 
     key: str
@@ -58,12 +55,14 @@ class SessionUnit(Unit):
     row: SessionRow | None
     header: Record | None = None
     gone: bool = False
+    owed: list[Record] = field(factory=list)
     prepared: Prepared | None = None
     _row_base: SessionRow | None = field(init=False)
     _header_base: Record | None = None
     _counters: Counters | None = None
     _records: list[Record] = field(factory=list)
     _lines: list[bytes] = field(factory=list)
+    _mended: bool = False
     _rewrite: bool = False
     _new: bool = False
     _delete: str | None = None
@@ -155,7 +154,7 @@ class SessionUnit(Unit):
         base = header if header is not None else self.header
         assert base is not None
         self._rewrite = self._rewrite or header is not None
-        self.header = following(base, self._counters, records)
+        self.header = sessions.following(base, self._counters, records)
         return self.header
 
     def change(self, header: Record) -> None:
@@ -178,15 +177,33 @@ class SessionUnit(Unit):
         self.gone = False
         if not self.place.root.is_dir():
             raise NotFound(Ref("workspaces", self.place.root.name))
-        news = foreign.look(self)
+        changes = foreign.look(self)
         self._header_base = self.header
-        if news.restore:
-            # Lines we had acknowledged and somebody else's save dropped go back behind theirs.
-            index = self.count
-            self.append(news.restore)
-            if foreign.moved(news.changes):
-                news.changes.append(appended(self.id, index, news.restore, self.count))
-        return news.changes
+        return changes
+
+    def mend(self, *, patient: bool = True) -> list[Change]:
+        """Put back what is owed, behind what is there now.
+
+        patient: not behind a torn line, which somebody may be about to complete. Never into a file without a line 1.
+        """
+        transcript = self.transcript
+        if not self.owed or self._mended or self.gone or self.header is None:
+            return []
+        if transcript is None or not transcript.writable:
+            return []
+        if patient and any(damage.code == "torn-tail" for damage in transcript.damage):
+            return []
+        self.owed[:] = [record for record in self.owed if transcript.find(record["id"]) is None]
+        if not self.owed:
+            return []
+        old, index = self.value(), self.count
+        self.append(self.owed)
+        self._mended = True
+        return [telling.appended(self.id, index, self.owed, self.count), *self.changed_since(old)]
+
+    def changed_since(self, old: Record) -> list[Change]:
+        """What leads readers from the value *old* to what is staged."""
+        return telling.changed(self.id, self.version, old, self.value())
 
     def rebase(self, *, behind: bool = False) -> None:
         """The transcript as it is on disk, with `header`, is the base now."""
@@ -255,6 +272,8 @@ class SessionUnit(Unit):
         """What was staged is in the file: it is the base now."""
         if self._delete is None and self.transcript is not None and self.header is not None:
             self.rebase(behind=not (self._rewrite or self._new))
+        if self._mended or self.gone:
+            self.owed.clear()
         self._forget_staged()
         self._header_base = self.header
 
@@ -263,6 +282,7 @@ class SessionUnit(Unit):
         self.header = self._header_base
 
     def _forget_staged(self) -> None:
+        self._mended = False
         self._records, self._lines, self._counters = [], [], None
         self._rewrite, self._new, self._delete = False, False, None
 
@@ -273,60 +293,6 @@ class SessionUnit(Unit):
             self.index.put(self.row)
 
 
-def following(header: Record, counters: Counters, records: Sequence[Record]) -> Record:
-    """*header* with the values that follow from *records* appended; counters: after them."""
-    new = {**{k: v for k, v in header.items() if k not in _COUNTED}, **counters.header_fields()}
-    times = [record["timestamp"] for record in records if isinstance(record.get("timestamp"), int)]
-    if times:
-        for name in ("lastMessageAt", "lastUsedAt"):
-            known = new.get(name)
-            new[name] = max(times[-1], known) if isinstance(known, int) else times[-1]
-    if any(record.get("type") == "assistant" and not record.get("isIntermediate") for record in records):
-        new["hasUnread"] = True
-    return sessions.ordered(new)
-
-
-_COUNTED = frozenset({"messageCount", "lastMessageRole", "preview", "lastFinalMessageId"})
-
-
-def caught_up(header: Record, counters: Counters) -> Record:
-    """Line 1 as found, with what the lines say where it is behind them (a crash between append and fold)."""
-    counted = counters.header_fields()
-    same = all(header.get(name) == counted.get(name) for name in _COUNTED - {"preview"})
-    if same:
-        return header
-    new = {**{k: v for k, v in header.items() if k not in _COUNTED}, **counted}
-    known = header.get("messageCount")
-    if isinstance(known, int) and counters.count > known:
-        at = counters.last_timestamp
-        for name in ("lastMessageAt", "lastUsedAt"):
-            if at is not None:
-                new[name] = max(at, header[name]) if isinstance(header.get(name), int) else at
-        if header.get("lastFinalMessageId") != counters.last_final_id and counters.last_final_id is not None:
-            new["hasUnread"] = True
-    return sessions.ordered(new)
-
-
-def row_of(id: str, place: Place, header: Record | None, transcript: Transcript) -> SessionRow:
-    """The published form of a session whose file was read whole; *header*: as it would be written now."""
-    counters = transcript.counters
-    return SessionRow(
-        id=id,
-        place=place,
-        header=b"" if header is None else header_text(header),
-        fingerprint=transcript.fingerprint,
-        at=sort_time(header if header is not None else {"lastMessageAt": counters.last_timestamp}),
-        derived={"id": id, **counters.header_fields()},
-        damage=tuple(map(foreign.damage_json, transcript.damage)),
-        body=transcript.body(),
-    )
-
-
-def header_text(header: Record) -> bytes:
-    """Stored form as text: what a row keeps of line 1."""
-    return json_text.dumps(header)
-
-
 def create_session(folder: Path, lines: Sequence[bytes]) -> None:
     """Make the folder of a new session with everything in it. Raises: FileExistsError, OSError, DirectoryNotFlushed."""
     parent = folder.parent
@@ -334,38 +300,6 @@ def create_session(folder: Path, lines: Sequence[bytes]) -> None:
         disk.make_directory(parent)
         disk.flush_directory(parent.parent)
     atomic.create_folder(folder, {"session.jsonl": b"".join(line + b"\n" for line in lines)}, SUBFOLDERS)
-
-
-def sort_time(header: Record) -> int:
-    """What the default order goes by: last message, else last use; ms, 0 when neither is a number."""
-    for name in ("lastMessageAt", "lastUsedAt"):
-        value = header.get(name)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return int(value)
-    return 0
-
-
-def appended(session: str, index: int, records: Sequence[Record], count: int) -> Change:
-    shown = [event_body(record) for record in records]
-    members = {"session": session, "index": index, "messages": shown, "count": count}
-    return Change("messages/didAppend", "messages", members, session)
-
-
-def event_body(record: Record) -> Record:
-    """*record*, or what names it when it is too large to be sent to everybody."""
-    size = len(json_text.dumps(record))
-    if size <= EVENT_BODY:
-        return record
-    return {"id": record.get("id"), "type": record.get("type"), "omitted": size}
-
-
-def header_changed(unit: SessionUnit, old: Record, new: Record) -> list[Change]:
-    """`sessions/didChange` for the difference of two values; empty when there is none."""
-    patch = patches.diff(old, new)
-    if not patch:
-        return []
-    members = {"changes": [{"id": unit.id, "version": unit.version}], "patch": patch}
-    return [Change("sessions/didChange", "sessions", members, unit.id)]
 
 
 @define(eq=False, kw_only=True)
@@ -397,7 +331,7 @@ class CreateSession(SessionCommit):
         header = sessions.new_header(self.value, now, str(unit.place.root), unit.directory, unit.place.home)
         unit.create(header)
         item = unit.item()
-        return Planned(item, [Change("sessions/didCreate", "sessions", {"item": item.as_json()}, unit.id)])
+        return Planned(item, [telling.created(item)])
 
 
 @define(eq=False, kw_only=True)
@@ -421,7 +355,7 @@ class UpdateSession(SessionCommit):
         if issues:
             raise ValidationFailed(tuple(issues), unit.ref)
         unit.change(sessions.ordered(sessions.to_stored(stored, old, new, unit.place.home)))
-        return Planned(Updated(unit.item(), changed=True), header_changed(unit, old, unit.value()))
+        return Planned(Updated(unit.item(), changed=True), unit.changed_since(old))
 
 
 @define(eq=False, kw_only=True)
@@ -437,7 +371,7 @@ class DeleteSession(SessionCommit):
         if self.expected is not None and unit.version != self.expected:
             raise VersionConflict(unit.ref, {"version": unit.version})
         unit.delete("" if self.permanent else f"{now}-{unit.id}")
-        return Planned(None, [Change("sessions/didDelete", "sessions", {"id": unit.id}, unit.id)])
+        return Planned(None, [telling.deleted(unit.id)])
 
 
 @define(eq=False, kw_only=True)
@@ -447,6 +381,8 @@ class AppendMessages(SessionCommit):
     messages: Sequence[Any]
     expected_tail: str | None = None
     set: Record | None = None
+    _stored: dict[int, Record] = field(factory=dict, init=False)
+    """What became of each message at the first try: a second one must find it again by the id it got."""
 
     @property
     def rewrites(self) -> bool:  # type: ignore[override]
@@ -459,8 +395,8 @@ class AppendMessages(SessionCommit):
             raise VersionConflict(unit.ref, {"tail": unit.tail})
         new: list[Record] = []
         answer: list[dict[str, str]] = []
-        for given in self.messages:
-            record = messages.normalise(given)
+        for at, given in enumerate(self.messages):
+            record = self._stored.get(at) or messages.normalise(given)
             id = record.get("id")
             twin = None if id is None else (_by_id(new, id) or unit.recent(id))
             if twin is not None:
@@ -469,7 +405,7 @@ class AppendMessages(SessionCommit):
                     raise AlreadyExists(Ref("messages", str(id)), shown)
                 record = twin
             else:
-                record = complete(record, now, unit.pick)
+                record = self._stored[at] = complete(record, now, unit.pick)
                 new.append(record)
             answer.append({"id": record["id"], "version": version_of(record)})
         if not new and not self.set:
@@ -487,10 +423,10 @@ class AppendMessages(SessionCommit):
         changes: list[Change] = []
         if new:
             unit.append(new, header)
-            changes.append(appended(unit.id, index, new, unit.count))
+            changes.append(telling.appended(unit.id, index, new, unit.count))
         elif header is not None:
             unit.change(header)
-        changes += header_changed(unit, old, unit.value())
+        changes += unit.changed_since(old)
         return Planned(answer, changes)
 
     def _validate(self) -> None:
@@ -560,4 +496,13 @@ class Reconcile(SessionCommit):
         if not self.final:
             return Planned(True)
         unit.row = None
-        return Planned(False, [Change("sessions/didDelete", "sessions", {"id": unit.id}, unit.id)])
+        unit.owed.clear()
+        return Planned(False, [telling.deleted(unit.id)])
+
+
+@define(eq=False, kw_only=True)
+class Mend(SessionCommit):
+    """Put back what is owed, now that nobody has completed the file for a while."""
+
+    def plan(self, unit: SessionUnit, now: int) -> Planned:
+        return Planned(None, unit.mend(patient=False))

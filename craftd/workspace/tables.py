@@ -106,13 +106,13 @@ class DocumentUnit(Unit):
         if self.document is not None and self._unchanged(self.document):
             return []
         loaded = self.table.shelf.load(self.root, self.key)
-        if self.document is None and loaded is None:
+        if self.document is None and loaded is None and not self.base:
             return []
         before, old_issues = self.base, self._issues()
         self.document = loaded
         if loaded is None:
             self.base = {}
-        elif loaded.sound:
+        elif loaded.sound or not before:
             self.base = dict(loaded.records)
         changes = changes_between(self.noun, before, self.base, self._row)
         return changes + issue_changes(old_issues, self._issues())

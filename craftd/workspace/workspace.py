@@ -8,8 +8,9 @@ import os
 import random
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 from secrets import token_hex
@@ -23,22 +24,20 @@ from craftd.model.ids import is_session_id, new_session_id
 from craftd.model.noun import Facts
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Record
-from craftd.store import atomic
 from craftd.store.layout import SHELVES
 from craftd.store.locks import FolderLock
 from craftd.store.transcript import Transcript
-from craftd.store.watch import Watcher
 from craftd.workspace import cache, foreign
 from craftd.workspace.commit import Commit, Done, Planned, Unit
+from craftd.workspace.eyes import Eyes
 from craftd.workspace.filters import session_filters
-from craftd.workspace.guard import Guard
+from craftd.workspace.guard import FolderGuard, Guard
 from craftd.workspace.index import Index
-from craftd.workspace.journal import Change, Journal, Origin, now_ms
+from craftd.workspace.journal import DAEMON, DISK, Change, Journal, now_ms
 from craftd.workspace.queue import Queue
-from craftd.workspace.rows import Place, SessionRow
-from craftd.workspace.sessions import SESSIONS, Fold, Reconcile, SessionCommit, SessionUnit
+from craftd.workspace.rows import Place, PlainRow, SessionRow
+from craftd.workspace.sessions import SESSIONS, Fold, Mend, Reconcile, SessionCommit, SessionUnit
 from craftd.workspace.tables import DocumentUnit, Table
-from craftd.workspace.tables import row_of as plain_row
 from craftd.workspace.verbs import Verbs
 
 log = logging.getLogger(__name__)
@@ -55,11 +54,14 @@ OPEN_TRANSCRIPTS = 128
 FOLD_AFTER = 60.0
 """Seconds without a change after which line 1 is brought up to date."""
 
+MEND_AFTER = 1.0
+"""Seconds in which a file that was left with half a line at its end may still be completed by who wrote it."""
+
 SWEEP_EVERY = 45.0
 """Seconds between two looks at everything, for what no watch told us."""
 
-DELETED_AFTER = 1.0
-"""Seconds a session's file must be missing before it counts as deleted: some programs unlink and then rename."""
+HOUSE_EVERY = 5.0
+"""Seconds between two looks at what is due, and for the folder's lock while another daemon has it."""
 
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Starts a task whose exception is never lost."""
@@ -71,7 +73,10 @@ class Listener(Protocol):
 
 @define(eq=False, kw_only=True)
 class Surroundings:
-    """What all scopes of a daemon share. clock: ms since 1970; spawn: starts a supervised task; pool: for slow work."""
+    """What all scopes of a daemon share. clock: ms since 1970; spawn: starts a supervised task; pool: for slow work.
+
+    settings_changed: told when the `config.json` of an open workspace changed.
+    """
 
     guard: Guard
     pool: Executor
@@ -82,6 +87,8 @@ class Surroundings:
     pick: Callable[[int], int] = random.SystemRandom().randrange
     fold_after: float = FOLD_AFTER
     sweep_every: float = SWEEP_EVERY
+    house_every: float = HOUSE_EVERY
+    settings_changed: Callable[[], None] = lambda: None
 
 
 @define(eq=False)
@@ -94,16 +101,18 @@ class Workspace:
     journal: Journal
     sessions: Index
     tables: dict[str, Table]
+    guard: FolderGuard
     listeners: set[Listener] = field(factory=set)
     transcripts: OrderedDict[str, Transcript] = field(factory=OrderedDict)
-    _lock: FolderLock | None = None
+    owed: dict[str, list[Record]] = field(factory=dict)
+    """Messages that we acknowledged and a foreign save dropped, by session, until they are put back."""
     _thread: ThreadPoolExecutor = field(init=False)
     _queue: Queue = field(init=False)
-    _watcher: Watcher | None = None
+    _eyes: Eyes = field(init=False)
     _loop: asyncio.AbstractEventLoop = field(init=False)
     _touched: dict[str, float] = field(factory=dict)
-    _vanished: dict[str, asyncio.Event] = field(factory=dict)
     _tasks: list[asyncio.Task[Any]] = field(factory=list)
+    _told: bool = False
     _closed: bool = False
     verbs: Verbs = field(init=False)
 
@@ -126,33 +135,41 @@ class Workspace:
             raise NotFound(Ref("workspaces", id))
         real = Path(os.path.realpath(root))
         place = Place(real, around.home)
-        lock = FolderLock(real)
-        lock.take()
+        guard = FolderGuard(around.guard, FolderLock(real))
+        guard.look()
         epoch = token_hex(4)
         journal = Journal(id, epoch)
         tables: dict[str, Table] = {}
-        workspace = cls(id, place, around, journal, Index(epoch, "-lastMessageAt"), tables, lock=lock)
+        workspace = cls(id, place, around, journal, Index(epoch, "-lastMessageAt"), tables, guard)
         workspace.sessions.specials = session_filters(workspace)
         workspace.sessions.fields = frozenset((*session_rules.PERSISTENT, *session_rules.COMPUTED))
         workspace.sessions.sort_value = _session_sort_value
+        known = cache.read(workspace._cache_file, place)
         for name, shelf in SHELVES.items():
             noun = NOUNS[name]
             tables[name] = Table(noun, shelf, Index(epoch, noun.sort, fields=frozenset(noun.fields)))
-            workspace._load_table(tables[name])
-        cached = cache.read(workspace._cache_file)
-        workspace.sessions.fill(foreign.first_look(place, cached))
+            before = None if known is None else known.documents.get(name, {})
+            journal.missed += workspace._load_table(tables[name], before)
+        workspace.sessions.fill(foreign.first_look(place, {} if known is None else known.sessions))
         workspace._verify_some()
+        if known is not None:
+            journal.missed += foreign.while_away(known.sessions, workspace.sessions.rows)
         return workspace
 
-    def _load_table(self, table: Table) -> None:
-        keys = table.shelf.keys(self.place.root)
-        for key in keys:
-            document = table.shelf.load(self.place.root, key)
-            if document is not None:
-                table.documents[key] = document
-                table.index.fill(
-                    plain_row(table.noun, id, key, value, document) for id, value in document.records.items()
-                )
+    def _load_table(self, table: Table, before: Mapping[str, dict[str, Record]] | None) -> list[Change]:
+        """Read the records of a noun; what changed since they were as *before* (None: not known)."""
+        root, facts = self.place.root, self.facts()
+        changes: list[Change] = []
+        rows: list[PlainRow] = []
+        for key in sorted({*table.shelf.keys(root), *(before or ())}):
+            base = {} if before is None else before.get(key, {})
+            unit = DocumentUnit(key, root, table, facts, None, base)
+            changes += unit.refresh()
+            if unit.document is not None:
+                table.documents[key] = unit.document
+            rows += [unit.row(id) for id in unit.base]
+        table.index.fill(rows)
+        return [] if before is None else [change for change in changes if change.topic == table.noun.name]
 
     def _verify_some(self) -> None:
         """Read whole what was never read whole, up to a budget: small workspaces are exact from the first answer."""
@@ -168,20 +185,28 @@ class Workspace:
         self._loop = loop
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"scope-{self.id[:12]}")
         self._queue = Queue(self, self._thread, self.around.pool)
-        self._watcher = Watcher(self.place.root, self._paths_changed, self._watch_lost)
-        self._watcher.start()
-        for work in (self._queue.run(), self._verify(), self._keep_house()):
-            self._tasks.append(self.around.spawn(work))
+        self._eyes = Eyes(self)
+        self.supervise(self._queue.run())
+        self._eyes.open()
+        self.supervise(self._verify(lambda row: row.body is None))
+        self.supervise(self._keep_house())
+
+    def supervise(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start *work*; it ends with the workspace at the latest."""
+        self._tasks[1:] = [task for task in self._tasks[1:] if not task.done()]
+        task = self.around.spawn(work)
+        self._tasks.append(task)
+        return task
 
     async def close(self) -> None:
         """Refuse new changes, finish and fold what there is, write the cache, give everything back."""
         if self._closed:
             return
         self._closed = True
-        if self._watcher is not None:
-            self._watcher.stop()
+        await self._loop.run_in_executor(self.around.pool, self._eyes.close)
         for task in self._tasks[1:]:
             task.cancel()
+        await self._queue.drained()
         await self.fold_all()
         self._queue.refuse(ServerCancelled("the daemon stops"))
         await self._queue.drained()
@@ -190,13 +215,13 @@ class Workspace:
         await self._loop.run_in_executor(self.around.pool, self._shut)
 
     def _shut(self) -> None:
-        cache.write(self._cache_file, self.sessions)
+        documents = {name: {key: table.records(key) for key in table.documents} for name, table in self.tables.items()}
+        cache.write(self._cache_file, self.place, self.sessions, documents)
         for transcript in self.transcripts.values():
             transcript.close()
         self.transcripts.clear()
         self._thread.shutdown()
-        if self._lock is not None:
-            self._lock.give_back()
+        self.guard.give_back()
 
     @property
     def _cache_file(self) -> Path:
@@ -205,17 +230,17 @@ class Workspace:
     # Reading
 
     def status(self) -> dict[str, Any]:
-        """What `daemon/status` says about it. watches: folders watched; lost: why some changes came late."""
-        watcher = self._watcher
+        """What `daemon/status` says about it."""
+        holder = self.guard.holder
         return {
             "id": self.id,
             "path": str(self.place.root),
             "epoch": self.epoch,
             "revision": self.revision,
             "sessions": len(self.sessions),
-            "watches": watcher.watches if watcher is not None else 0,
-            "failedWatches": watcher.failed if watcher is not None else 0,
-            "overflows": watcher.overflows if watcher is not None else 0,
+            **self._eyes.status(),
+            "readOnly": holder is not None,
+            **({} if holder is None else {"holder": holder}),
             "protected": self.protected,
         }
 
@@ -228,9 +253,18 @@ class Workspace:
         return self.journal.revision
 
     @property
+    def read_only(self) -> bool:
+        return self.guard.holder is not None
+
+    @property
     def protected(self) -> bool:
         """False where the file system has no locks: a second machine could write too."""
-        return self._lock is None or self._lock.protected
+        return self.guard.protected
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether something is still to be written: changes that wait or run, values that line 1 does not have yet."""
+        return not self._queue.idle or any(row.behind for row in list(self.sessions))
 
     def session(self, id: str) -> SessionRow:
         """Raises InvalidParams (no session id at all), NotFound."""
@@ -252,7 +286,7 @@ class Workspace:
             transcript = self.transcripts.get(id)
             if transcript is not None and transcript.fingerprint == row.fingerprint:
                 return transcript
-            await self._queue.commit(Reconcile(origin=Origin(kind="disk"), id=id))
+            await self._queue.commit(Reconcile(origin=DISK, id=id))
         transcript = self.transcripts.get(id)
         if transcript is None:
             raise NotFound(Ref("sessions", id, self.id))
@@ -301,6 +335,15 @@ class Workspace:
         around = self.around
         return Facts(now=around.clock(), pick=around.pick, home=around.home, taken=taken, id=id, beside=beside)
 
+    def tell_missed(self) -> None:
+        """Announce what changed on disk while no daemon ran: somebody listens now."""
+        if self.journal.missed:
+            for change in self.journal.catch_up(self.now()):
+                self.announce(change)
+        if not self._told:
+            self._told = True
+            self.supervise(self._verify(lambda row: row.away is not None))
+
     async def fold_all(self) -> None:
         """Bring line 1 of every session up to date; a session that cannot be folded stays as it is."""
         behind = [row.id for row in self.sessions if row.behind]
@@ -310,15 +353,15 @@ class Workspace:
                 raise error
 
     async def _fold(self, id: str) -> None:
-        await self._queue.commit(Fold(origin=Origin(kind="daemon"), id=id))
+        await self._queue.commit(Fold(origin=DAEMON, id=id))
 
     # What the queue needs (Backing)
 
     def now(self) -> int:
         return self.around.clock()
 
-    def permit(self) -> None:
-        self.around.guard.permit()
+    def writing(self, unit: Unit) -> AbstractContextManager[None]:
+        return self.guard.writing()
 
     def announce(self, change: Change) -> None:
         for listener in list(self.listeners):
@@ -328,7 +371,13 @@ class Workspace:
         if key.startswith(SESSIONS):
             id = key.removeprefix(SESSIONS)
             return SessionUnit(
-                key, self.place, self.sessions, self.around.pick, self.transcripts.get(id), self.sessions.get(id)
+                key,
+                self.place,
+                self.sessions,
+                self.around.pick,
+                self.transcripts.get(id),
+                self.sessions.get(id),
+                owed=self.owed.get(id, []),
             )
         table = self.table_of(key)
         return DocumentUnit(key, self.place.root, table, self.facts(), table.documents.get(key), table.records(key))
@@ -393,33 +442,34 @@ class Workspace:
                 else:
                     self.transcripts[unit.id] = unit.transcript
                     self.transcripts.move_to_end(unit.id)
+                self._settle_debts(unit)
                 if unit.gone and unit.row is not None:
-                    self._loop.call_soon_threadsafe(self._look_again, unit.id)
+                    self._loop.call_soon_threadsafe(self._eyes.missing, unit.id)
                 elif unit.row is not None and unit.row.behind and unit.transcript and unit.transcript.needs_fold:
                     self._loop.call_soon_threadsafe(self._fold_soon, unit.id)
         for id in list(self.transcripts)[: max(0, len(self.transcripts) - OPEN_TRANSCRIPTS)]:
             row = self.sessions.get(id)
             if row is not None and row.behind:  # it alone knows which of the lines are not on line 1
-                self._loop.call_soon_threadsafe(self._quietly, Fold(origin=Origin(kind="daemon"), id=id))
+                self._loop.call_soon_threadsafe(self.quietly, Fold(origin=DAEMON, id=id))
             else:
                 self.transcripts.pop(id).close()
 
+    def _settle_debts(self, unit: SessionUnit) -> None:
+        if unit.owed:
+            self.owed[unit.id] = unit.owed
+            self._loop.call_soon_threadsafe(self._loop.call_later, MEND_AFTER, self._mend, unit.id)
+        else:
+            self.owed.pop(unit.id, None)
+
+    def _mend(self, id: str) -> None:
+        if id in self.owed and not self._closed:
+            self.quietly(Mend(origin=DAEMON, id=id))
+
     def _fold_soon(self, id: str) -> None:
         if not self._closed:
-            self._quietly(Fold(origin=Origin(kind="daemon"), id=id, only_if_due=True))
+            self.quietly(Fold(origin=DAEMON, id=id, only_if_due=True))
 
-    def _look_again(self, id: str) -> None:
-        """A session's file is missing: deleted, or between somebody's unlink and rename."""
-        if id not in self._vanished and not self._closed:
-            self._vanished[id] = asyncio.Event()
-            self._loop.call_later(DELETED_AFTER, self._decide, id)
-
-    def _decide(self, id: str) -> None:
-        if not self._closed:
-            self._quietly(Reconcile(origin=Origin(kind="disk"), id=id, final=True))
-        self._vanished.pop(id).set()
-
-    def _quietly(self, commit: Commit) -> asyncio.Future[Done] | None:
+    def quietly(self, commit: Commit) -> asyncio.Future[Done] | None:
         """Submit work nobody waits for; its failure is logged, not raised."""
         try:
             future = self._queue.submit(commit)
@@ -430,82 +480,24 @@ class Workspace:
 
     # Foreign edits
 
-    def _paths_changed(self, paths: set[str]) -> None:
-        units = {unit for path in paths if (unit := self._unit_of(path)) is not None and not self._is_known(unit)}
-        if units:
-            self._loop.call_soon_threadsafe(self._reconcile, units)
-
-    def _is_known(self, unit: str) -> bool:
-        """Whether the file of a session is the one its row was read from: an echo of our own write."""
-        row: SessionRow | None = self.sessions.get(unit.removeprefix(SESSIONS)) if unit.startswith(SESSIONS) else None
-        if row is None or row.fingerprint is None:
-            return False
-        try:
-            return atomic.fingerprint(self.place.folder(row.id) / "session.jsonl") == row.fingerprint
-        except OSError:
-            return False
-
     def hint(self, paths: Iterable[str]) -> None:
         """Somebody says that these files (absolute) changed."""
-        inside = {os.path.relpath(path, self.place.root) for path in paths if path.startswith(f"{self.place.root}/")}
-        self._paths_changed(inside)
-
-    def _watch_lost(self, reason: str) -> None:
-        log.warning("%s: %s; looking at everything", self.id, reason)
-        self._loop.call_soon_threadsafe(lambda: self._tasks.append(self.around.spawn(self._sweep_quietly())))
-
-    def _unit_of(self, path: str) -> str | None:
-        if path.startswith(SESSIONS):
-            id = path.split("/")[1]
-            return SESSIONS + id if is_session_id(id) else None
-        for table in self.tables.values():
-            key = table.shelf.key_of(path)
-            if key is not None:
-                return key
-        return None
-
-    def _reconcile(self, units: Iterable[Any]) -> list[asyncio.Future[Done]]:
-        if self._closed:
-            return []
-        futures = [self._quietly(self._reconcile_commit(unit)) for unit in sorted(units)]
-        return [future for future in futures if future is not None]
-
-    @staticmethod
-    def _reconcile_commit(unit: str) -> Commit:
-        if unit.startswith(SESSIONS):
-            return Reconcile(origin=Origin(kind="disk"), id=unit.removeprefix(SESSIONS))
-        return Look(origin=Origin(kind="disk"), key=unit)
+        self._eyes.hint(paths)
 
     async def sync(self) -> None:
         """Barrier: everything done to files and asked of the queue before this call is published after it."""
-        await self.sweep()
-        for decided in list(self._vanished.values()):
-            await decided.wait()
-        await self._queue.commit(Nothing(origin=Origin(kind="daemon")))
+        await self._eyes.sweep()
+        await self._eyes.decided()
+        self.tell_missed()
+        await self._verify(lambda row: row.away is not None)
+        await self._queue.commit(Nothing(origin=DAEMON))
 
-    async def sweep(self) -> None:
-        """One stat per known file, one look for new ones; what differs is read again."""
-        changed = await self._loop.run_in_executor(self.around.pool, self._differences)
-        futures = self._reconcile(changed)
-        if futures:
-            await asyncio.wait(futures)
-
-    def _differences(self) -> set[str]:
-        if not self.place.root.is_dir():
-            return set()
-        units = foreign.changed_sessions(self.place, self.sessions.rows)
-        for table in self.tables.values():
-            units |= foreign.changed_documents(self.place.root, table)
-        return units
-
-    async def _sweep_quietly(self) -> None:
-        await self.sweep()
-
-    async def _verify(self) -> None:
-        """In the background: read whole what was only known by its first line."""
-        for row in list(self.sessions):
-            if row.body is None and row.fingerprint is not None and row.id in self.sessions.rows:
-                future = self._quietly(Reconcile(origin=Origin(kind="disk"), id=row.id))
+    async def _verify(self, wanted: Callable[[SessionRow], bool]) -> None:
+        """Read whole what was only known by its first line, or changed while no daemon ran."""
+        rows: list[SessionRow] = list(self.sessions)
+        for row in rows:
+            if wanted(row) and row.fingerprint is not None and self.sessions.get(row.id) is row:
+                future = self.quietly(Reconcile(origin=DISK, id=row.id))
                 if future is None:
                     return
                 await asyncio.wait([future])
@@ -515,31 +507,28 @@ class Workspace:
         """Fold what has been quiet, sweep now and then."""
         last_sweep = time.monotonic()
         while True:
-            await asyncio.sleep(min(5.0, self.around.fold_after / 4))
+            await asyncio.sleep(min(self.around.house_every, self.around.fold_after / 4))
             now = time.monotonic()
+            was_read_only = self.read_only
+            await self._loop.run_in_executor(self.around.pool, self._look_at_lock)
             for id, at in list(self._touched.items()):
                 if now - at >= self.around.fold_after:
                     del self._touched[id]
                     row = self.sessions.get(id)
                     if row is not None and row.behind:
-                        self._quietly(Fold(origin=Origin(kind="daemon"), id=id))
+                        self.quietly(Fold(origin=DAEMON, id=id))
+            if was_read_only and not self.read_only:
+                for id in list(self.owed):
+                    self._mend(id)
             if now - last_sweep >= self.around.sweep_every:
                 last_sweep = now
-                await self.sweep()
+                await self._eyes.sweep()
 
-
-@define(eq=False, kw_only=True)
-class Look(Commit):
-    """Look at a document of records; its unit does the work."""
-
-    key: str
-
-    @property
-    def unit(self) -> str:
-        return self.key
-
-    def plan(self, unit: Unit, now: int) -> Planned:
-        return Planned(None)
+    def _look_at_lock(self) -> None:
+        try:
+            self.guard.look()
+        except OSError:
+            pass  # the folder is not there; the registry says so
 
 
 @define(eq=False, kw_only=True)

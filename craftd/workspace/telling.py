@@ -1,0 +1,60 @@
+"""What readers are told about sessions and their messages: the changes of protocol.md, Notifications."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from craftd.model import json_text
+from craftd.model import patch as patches
+from craftd.model.records import Item, Record
+from craftd.workspace.journal import Change
+
+EVENT_BODY: Final = 256 * 1024
+"""Bytes of a message inside an event; a longer one is named, not carried (protocol.md, Limits)."""
+
+
+def created(item: Item) -> Change:
+    return Change("sessions/didCreate", "sessions", {"item": item.as_json()}, item.id)
+
+
+def changed(id: str, version: str, old: Record, new: Record) -> list[Change]:
+    """For the difference of two values; empty when there is none."""
+    patch = patches.diff(old, new)
+    if not patch:
+        return []
+    return [Change("sessions/didChange", "sessions", {"changes": [{"id": id, "version": version}], "patch": patch}, id)]
+
+
+def deleted(id: str) -> Change:
+    return Change("sessions/didDelete", "sessions", {"id": id}, id)
+
+
+def appended(session: str, index: int, records: Sequence[Record], count: int) -> Change:
+    """index: of the first of *records* among the messages; count: of all messages afterwards."""
+    shown = [event_body(record) for record in records]
+    members = {"session": session, "index": index, "messages": shown, "count": count}
+    return Change("messages/didAppend", "messages", members, session)
+
+
+def event_body(record: Record) -> Record:
+    """*record*, or what names it when it is too large to be sent to everybody."""
+    size = len(json_text.dumps(record))
+    if size <= EVENT_BODY:
+        return record
+    return {"id": record.get("id"), "type": record.get("type"), "omitted": size}
+
+
+def message_changed(session: str, id: str, version: str, patch: Record) -> Change:
+    return Change(
+        "messages/didChange", "messages", {"session": session, "id": id, "version": version, "patch": patch}, session
+    )
+
+
+def messages_deleted(session: str, ids: Sequence[str]) -> list[Change]:
+    return [Change("messages/didDelete", "messages", {"session": session, "ids": list(ids)}, session)] if ids else []
+
+
+def truncated(session: str, keep: int) -> Change:
+    """keep: how many messages are left."""
+    return Change("messages/didTruncate", "messages", {"session": session, "keep": keep}, session)
