@@ -162,5 +162,5 @@ def _print_message(item: Item) -> None:
     body = content if isinstance(content, str) else "" if content is None else repr(content)
     for found in item.get("info", {}).get("damage", []):
         text.say(f"  [{_damage(found)}]")
-    for line in body.split("\n"):
+    for line in body.removesuffix("\n").split("\n") if body else ():
         text.say(f"  {line}")

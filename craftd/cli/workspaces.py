@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import click
 
@@ -57,18 +58,27 @@ def doctor(workspace: str | None, json: bool) -> int:
     """Report everything that is wrong with the files of all workspaces; changes nothing. Exit 1 if there are errors."""
     errors = total = 0
     with door.connected() as client:
-        registered = [str(item["id"]) for item in client.pages("workspaces/list", {})]
-        for scope in registered if workspace is None else [door.name_of(workspace)]:
-            for found in client.call("issues/list", {"workspace": scope})["items"]:
+        registered = list(client.pages("workspaces/list", {}))
+        there = [(str(item["id"]), item["value"]["path"]) for item in registered if not _is_elsewhere(item)]
+        scopes = [(None, "configuration"), *there] if workspace is None else [(door.name_of(workspace), workspace)]
+        for id, shown in scopes:
+            named = {} if id is None else {"workspace": id}
+            for found in client.call("issues/list", named)["items"]:
                 total += 1
                 errors += found.get("severity") == "error"
                 if json:
-                    text.emit({"workspace": scope, **found}, one_line=True)
+                    text.emit({**named, **found}, one_line=True)
                 else:
-                    text.say(_line(scope, found))
+                    text.say(_line(shown, found))
     if not json:
         text.say(text.plural(total, "finding") + f", {text.plural(errors, 'error')}" if total else "nothing is wrong")
     return 1 if errors else 0
+
+
+def _is_elsewhere(item: dict[str, Any]) -> bool:
+    """Not to be asked by itself: its folder is gone, which the configuration's list says, or another entry has it."""
+    info = item.get("info", {})
+    return bool(info.get("missing") or info.get("aliasOf"))
 
 
 def _line(scope: str, found: dict[str, object]) -> str:

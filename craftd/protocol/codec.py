@@ -58,10 +58,11 @@ def loads(body: bytes) -> Any:
 def structure(cls: type[_T], params: Any) -> _T:
     """An instance of the params class *cls*.
 
-    Absent params are `{}`; null is absence except where `Any` is wanted; `_meta` is ignored.
+    Absent params are `{}`, and so is an empty list, which is how Lua writes an empty table; null is absence except
+    where `Any` is wanted; `_meta` is ignored.
     Raises: InvalidParams with one issue per wrong member.
     """
-    if params is None:
+    if params is None or params == []:
         params = {}
     elif type(params) is not dict:
         raise InvalidParams.of("", f"params must be an object, not {json_name(params)}")

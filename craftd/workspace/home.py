@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any
 
 from attrs import define, field
 
@@ -19,10 +19,11 @@ from craftd.model.noun import Facts
 from craftd.model.records import Item, Record
 from craftd.model.workspaces import WORKSPACES
 from craftd.store.locks import FolderLock
+from craftd.store.watch import HOME, Watcher
 from craftd.workspace.commit import Commit, Done, Planned, Unit
 from craftd.workspace.guard import FolderGuard
 from craftd.workspace.index import Index
-from craftd.workspace.journal import Change, Journal, Origin
+from craftd.workspace.journal import DISK, Change, Journal, Origin
 from craftd.workspace.queue import Queue
 from craftd.workspace.registry import (
     REGISTRY,
@@ -39,10 +40,11 @@ from craftd.workspace.workspace import Listener, Surroundings, Workspace
 
 log = logging.getLogger(__name__)
 
-_R = TypeVar("_R")
+LOOK_EVERY = 30.0
+"""Seconds between two looks at the registry and the app's lock, for what no watch told us."""
 
-LOOK_EVERY = 2.0
-"""Seconds between two looks at the registry and the app's lock: two `stat` calls."""
+LOOK_EVERY_READ_ONLY = 1.0
+"""The same while the app holds its lock: no file changes when it ends without taking it away."""
 
 
 @define(eq=False)
@@ -64,6 +66,11 @@ class Home:
     _thread: ThreadPoolExecutor = field(factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="scope-global"))
     _queue: Queue = field(init=False)
     _tasks: list[asyncio.Task[Any]] = field(factory=list)
+    _loop: asyncio.AbstractEventLoop = field(init=False)
+    _watcher: Watcher | None = None
+    _looking: asyncio.Task[None] | None = None
+    _look_again: bool = False
+    _closed: bool = False
 
     @classmethod
     def of(cls, config: Path, around: Surroundings) -> Home:
@@ -77,6 +84,9 @@ class Home:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._first_look)
         self._queue = Queue(self, self._thread, self.around.pool)
         self._tasks.append(self.around.spawn(self._queue.run()))
+        self.around.settings_changed = self._look_soon
+        self._loop = asyncio.get_running_loop()
+        self._watch()
         self._tasks.append(self.around.spawn(self._keep_looking()))
 
     def _first_look(self) -> None:
@@ -85,6 +95,9 @@ class Home:
         unit.publish()
 
     async def close(self) -> None:
+        self._closed = True
+        if self._watcher is not None:
+            await self._loop.run_in_executor(self.around.pool, self._watcher.stop)
         for workspace in list(self._open.values()):
             await workspace.close()
         self._open.clear()
@@ -216,10 +229,6 @@ class Home:
         planned: Item = commit.plan(self._registry_unit(), self.now()).answer
         return planned
 
-    async def in_pool(self, work: Callable[[Home], _R], argument: Home) -> _R:
-        """Run slow work that only reads in a pool thread."""
-        return await asyncio.get_running_loop().run_in_executor(self.around.pool, work, argument)
-
     def facts(self) -> Facts:
         return Facts(now=self.now(), pick=self.around.pick, home=self.around.home)
 
@@ -240,6 +249,9 @@ class Home:
             for issue in known.issues():
                 found.setdefault(issue.path, []).append(issue)
         return found
+
+    def tell_missed(self) -> None:
+        """Somebody listens now. Which workspaces there were before is not remembered: nothing was missed."""
 
     # What the queue needs (Backing)
 
@@ -292,16 +304,65 @@ class Home:
 
     async def look(self) -> None:
         """Notice changes of the registry and of the settings of its workspaces."""
-        await self._queue.commit(LookAtRegistry(origin=Origin(kind="disk")))
+        await self._queue.commit(LookAtRegistry(origin=DISK))
+        await self._close_unlisted()
 
-    sync = look
+    async def sync(self) -> None:
+        """Barrier: everything done to files and asked of the queue before this call is published after it."""
+        await self._loop.run_in_executor(self.around.pool, self.around.guard.look)
+        await self.look()
+
+    async def _close_unlisted(self) -> None:
+        """Somebody else took a workspace out of the registry, or moved it."""
+        for id, workspace in list(self._open.items()):
+            known = self.known.get(id)
+            if known is None or not workspace.is_at(known.entry.root):
+                del self._open[id]
+                await workspace.close()
+
+    def _watch(self) -> None:
+        self._watcher = Watcher(self.config, self._paths_changed, self._watch_lost, HOME)
+        self._watcher.start()
+        self._tasks.append(self.around.spawn(self._look_once(self._watcher)))
+
+    async def _look_once(self, watcher: Watcher) -> None:
+        """What changed before the watches stood."""
+        await self._loop.run_in_executor(self.around.pool, watcher.ready.wait)
+        self._look_soon()
+
+    def _paths_changed(self, paths: set[str]) -> None:
+        if paths & {REGISTRY, self.around.guard.lock.path.name}:
+            self._loop.call_soon_threadsafe(self._look_soon)
+
+    def _watch_lost(self, reason: str) -> None:
+        log.warning("the configuration folder: %s", reason)
+        self._loop.call_soon_threadsafe(self._look_soon)
+
+    def _look_soon(self) -> None:
+        if self._closed:
+            return
+        if self._looking is not None and not self._looking.done():
+            self._look_again = True
+            return
+        self._looking = self.around.spawn(self._look_until_quiet())
+        self._tasks.append(self._looking)
+
+    async def _look_until_quiet(self) -> None:
+        while True:
+            self._look_again = False
+            try:
+                await self.sync()
+            except ServerCancelled:
+                return
+            if not self._look_again:
+                return
 
     async def _keep_looking(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(LOOK_EVERY)
-            await loop.run_in_executor(self.around.pool, self.around.guard.look)
-            await self.look()
+            read_only = self.around.guard.read_only
+            await asyncio.sleep(LOOK_EVERY_READ_ONLY if read_only else LOOK_EVERY)
+            self._tasks = [task for task in self._tasks if not task.done()]
+            self._look_soon()
 
 
 @define(eq=False, kw_only=True)

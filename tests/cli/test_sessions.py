@@ -131,9 +131,11 @@ def test_doctor_fails_only_for_errors(fake: Behave, capsys: Capture, severity: s
              "range": {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 9}}}  # fmt: skip
     fake(answers={"workspaces/list": WORKSPACES, "issues/list": {"items": [issue], **AT}})
     assert commands.run(["doctor"]) == code
+    place = WORKSPACES["items"][0]["value"]["path"]
     assert capsys.readouterr().out.splitlines() == [
-        f"{severity}: ws_1: sessions/s/session.jsonl:4: half a line [torn-tail]",
-        f"1 finding, {'1 error' if code else '0 errors'}",
+        f"{severity}: configuration: sessions/s/session.jsonl:4: half a line [torn-tail]",
+        f"{severity}: {place}: sessions/s/session.jsonl:4: half a line [torn-tail]",
+        f"2 findings, {'2 errors' if code else '0 errors'}",
     ]
 
 

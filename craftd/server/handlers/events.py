@@ -38,13 +38,14 @@ def subscribe(call: Call, params: Subscribe) -> Subscribed:
         sessions=None if params.sessions is None else frozenset(params.sessions),
     )
     call.connection.subscribe(scope.id, subscription)
+    call.after.append(scope.tell_missed)
     if params.since is None:
         return Subscribed(replay="none", epoch=journal.epoch, revision=journal.revision)
     missed = journal.since(params.since.epoch, params.since.revision)
     if missed is None:
         return Subscribed(replay="stale", epoch=journal.epoch, revision=journal.revision)
     wanted = [change for change in missed if wants(change, subscription.topics, subscription.sessions)]
-    call.after.append(partial(call.connection.replay, scope.id, wanted))
+    call.after.insert(0, partial(call.connection.replay, scope.id, wanted))
     return Subscribed(replay="complete", count=len(wanted), epoch=journal.epoch, revision=journal.revision)
 
 
@@ -61,6 +62,7 @@ async def read(call: Call, params: ReadEvents) -> Events:
     if limit < 1:
         raise InvalidParams.of("limit", "must be at least 1")
     journal, since = scope.journal, params.since
+    scope.tell_missed()
 
     def missed() -> list[Change] | None:
         changes = journal.since(since.epoch, since.revision)

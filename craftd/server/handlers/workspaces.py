@@ -38,7 +38,7 @@ async def get(call: Call, params: GetWorkspace) -> Got:
 @handles
 async def create(call: Call, params: CreateWorkspace) -> Created:
     home: Home = call.scope
-    planned = await home.in_pool(lambda home: home.plan_creation(params.value, adopt=params.adopt), home)
+    planned = home.plan_creation(params.value, adopt=params.adopt)  # at once: changes begin in the order sent
     commit = evolve(planned, origin=call.origin, connection=call.connection, id=params.id or planned.id)
     home.check_id(commit.id)
     if params.dry_run:
