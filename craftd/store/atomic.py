@@ -76,6 +76,14 @@ def fingerprint(path: Path) -> Fingerprint | None:
         return None
 
 
+def glance(path: Path) -> Fingerprint | None:
+    """Like `fingerprint`, and None too where there is something that cannot be looked at."""
+    try:
+        return fingerprint(path)
+    except OSError:
+        return None
+
+
 def read(path: Path) -> tuple[bytes, Fingerprint]:
     """Content of *path* and the fingerprint that belongs to exactly these bytes.
 
@@ -94,12 +102,12 @@ def read(path: Path) -> tuple[bytes, Fingerprint]:
 
 
 def replace(
-    path: Path, data: bytes, *, expect: Fingerprint | Literal[Expectation.ANY] | None = ANY, mode: int = 0o666
+    path: Path, data: bytes, *, expect: Fingerprint | Literal[Expectation.ANY] | None = ANY, mode: int | None = None
 ) -> Fingerprint:
     """Make *data* the content of *path*, durably, and return the new fingerprint.
 
-    A link is written at its target. An existing file keeps mode and owner; *mode* (narrowed by the umask) is for a new
-    one. *expect*: the file that may be replaced; None = there must be none; ANY = no matter.
+    A link is written at its target. An existing file keeps mode and owner; *mode* is for a new one (None: see
+    `disk.create`). *expect*: the file that may be replaced; None = there must be none; ANY = no matter.
 
     Raises: ForeignWrite if something else is there, now in place and untouched. OSError up to the swap: the old bytes
     stay. DirectoryNotFlushed: the new bytes are there, but not yet safe.

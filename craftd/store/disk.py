@@ -30,12 +30,16 @@ _RENAME_EXCHANGE: Final = 2
 _NO_SUCH_CALL: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EXDEV})
 
 
-def create(path: Path, mode: int = 0o666) -> int:
+def create(path: Path, mode: int | None = None) -> int:
     """Handle on a new, empty file for reading and writing. FileExistsError if the name is taken.
 
-    *mode* is narrowed by the umask, as for every program that makes files here.
+    *mode*: None = as open to others as the folder it is in, whatever the umask of whoever started us.
     """
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    wanted = stat.S_IMODE(os.stat(path.parent).st_mode) & 0o666 if mode is None else mode
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, wanted)
+    if mode is None:
+        os.fchmod(fd, wanted)
+    return fd
 
 
 def open_append(path: Path) -> int:
@@ -134,9 +138,12 @@ def remove(path: Path) -> None:
     os.unlink(path)
 
 
-def make_directory(path: Path, mode: int = 0o777) -> None:
-    """New empty folder. FileExistsError if the name is taken."""
-    os.mkdir(path, mode)
+def make_directory(path: Path, mode: int | None = None) -> None:
+    """New empty folder. FileExistsError if the name is taken. *mode*: None = that of the folder it is in."""
+    wanted = stat.S_IMODE(os.stat(path.parent).st_mode) if mode is None else mode
+    os.mkdir(path, wanted)
+    if mode is None:
+        os.chmod(path, wanted)
 
 
 def move_folder(source: Path, target: Path) -> None:

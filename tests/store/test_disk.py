@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -97,3 +98,16 @@ def test_the_lazy_disk_loses_what_was_flushed_and_no_other_disk_does(tmp_path: P
     done = subprocess.run([sys.executable, "-c", LOSE_OR_KEEP, str(tmp_path / "a")], env=environment, check=False)
     assert done.returncode == -9
     assert (tmp_path / "a").read_bytes() == found
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o750, 0o755, 0o775])
+def test_what_is_made_is_as_open_as_the_folder_it_is_in(tmp_path: Path, mode: int) -> None:
+    tmp_path.chmod(mode)
+    old = os.umask(0o077)
+    try:
+        disk.close(disk.create(tmp_path / "file"))
+        disk.make_directory(tmp_path / "folder")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode & 0o666
+    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == mode
