@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from craftd.errors import InvalidParams
 from craftd.protocol import contract, lsp
@@ -97,8 +96,9 @@ SERVED: Mapping[str, Callable[[Call, Any], Any]] = {
 
 def path_of(uri: str) -> str | None:
     """The path that a `file:` URI names, else None."""
-    parts = urlsplit(uri)
-    return unquote(parts.path) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
+    from pygls import uris
+
+    return uris.to_fs_path(uri) if uri.startswith("file:") else None
 
 
 def _folders(asked: Any) -> tuple[str, ...]:
