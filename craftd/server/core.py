@@ -39,6 +39,10 @@ GIVE_BACK_SECONDS = 60.0
 """The app's lock goes back this long after the last change,"""
 GIVE_BACK_ALONE_SECONDS = 5.0
 """or this long after the last client has left."""
+HOUSE_SECONDS = 1.0
+"""Between two looks at whether one of these times is over."""
+RELEASE_TRIES = 5
+"""How often everything is folded before the app's lock goes back although changes keep coming."""
 STOP_SECONDS = 5.0
 """For clients to take the answers to what they had asked before the daemon stops."""
 LOG_BYTES = 5 * 1024 * 1024
@@ -150,7 +154,7 @@ class Daemon:
             path=str(workspace.place.root),
             epoch=workspace.epoch,
             revision=workspace.revision,
-            read_only=self.guard.read_only,
+            read_only=workspace.read_only,
         )
 
     def status(self) -> dict[str, Any]:
@@ -179,10 +183,20 @@ class Daemon:
 
     async def release(self) -> None:
         """Bring every file up to date and give the app's lock back."""
-        for workspace in self.home.open_workspaces:
-            await workspace.fold_all()
-        if not self.exclusive:
-            await asyncio.to_thread(self.guard.give_back)
+        tries = 0
+        while True:
+            for workspace in self.home.open_workspaces:
+                await workspace.fold_all()
+            if self.exclusive:
+                return
+            tries += 1
+            unless = self._unsettled if tries < RELEASE_TRIES else lambda: False
+            if await asyncio.to_thread(self.guard.give_back, unless):
+                return
+
+    def _unsettled(self) -> bool:
+        """Whether something came meanwhile that is not written, or not folded. From any thread."""
+        return any(not workspace.read_only and workspace.unsettled for workspace in self.home.open_workspaces)
 
     def stop(self, reason: str) -> None:
         self._reason = reason
@@ -201,18 +215,34 @@ class Daemon:
 
     def _workspace_opened(self, workspace: Workspace) -> None:
         workspace.listeners.add(self.dispatcher.deliver)
+        workspace.guard.changed = self._writer_changed
+        if workspace.read_only:
+            log.warning("%s: read-only while %s has the folder", workspace.place.root, workspace.guard.holder)
         if not workspace.protected:
             log.warning(
                 "%s: this file system has no locks; two machines are not protected from each other",
                 workspace.place.root,
             )
-        described = [{"id": one.id, "path": str(one.place.root)} for one in (*self.home.open_workspaces, workspace)]
+        self._announce_workspaces()
+
+    def _writer_changed(self) -> None:
+        """From any thread: another daemon took a folder, or left it."""
+        self._loop.call_soon_threadsafe(self._announce_workspaces)
+
+    def _announce_workspaces(self) -> None:
+        """Which workspaces are open, and whether they can be changed."""
+        described = []
+        for one in self.home.open_workspaces:
+            shown: dict[str, Any] = {"id": one.id, "path": str(one.place.root), "readOnly": one.read_only}
+            if one.guard.holder is not None:
+                shown["holder"] = one.guard.holder
+            described.append(shown)
         self.dispatcher.broadcast("daemon/didChange", {"workspaces": described})
 
     async def _keep_house(self) -> None:
         """Give the lock back when nobody needs it, end when nobody is there."""
         while True:
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(HOUSE_SECONDS)
             now = time.monotonic()
             alone = 0.0 if self._alone_since is None else now - self._alone_since
             if self.dispatcher.connections:

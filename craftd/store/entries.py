@@ -51,7 +51,7 @@ class Entries:
             found = files.read(root / self.file)
         except files.Unreadable as error:
             problem = Problem(message=error.message, code="unreadable")
-            document = self._unusable(None, atomic.fingerprint(root / self.file), problem)
+            document = self._unusable(None, atomic.glance(root / self.file), problem)
         else:
             document = self._document(*(found or (None, None)))
         return evolve(document, linked=(root / self.file).parent.is_symlink())

@@ -220,7 +220,7 @@ def read(path: Path) -> tuple[bytes, Fingerprint] | None:
 def require_unchanged(root: Path, prints: Mapping[str, Fingerprint | None]) -> None:
     """Raises: ForeignWrite when a file is not the one it was."""
     for name, known in prints.items():
-        if atomic.fingerprint(root / name) != known:
+        if atomic.glance(root / name) != known:
             raise atomic.ForeignWrite(root / name)
 
 

@@ -67,7 +67,7 @@ class Folders:
             try:
                 found = files.read(root / path)
             except files.Unreadable as error:
-                prints[path] = atomic.fingerprint(root / path)
+                prints[path] = atomic.glance(root / path)
                 return self._unreadable(root, key, path, str(error.message), prints)
             if found is None and name == self.main:
                 return None
@@ -141,7 +141,7 @@ class Folders:
                 atomic.create_folder(root / key, inside, self.inside)
             except FileExistsError:
                 raise ForeignWrite(root / key) from None
-            prints = {path: atomic.fingerprint(root / path) for path in contents}
+            prints = {path: atomic.glance(root / path) for path in contents}
             return self._document(root, key, contents, prints)
         prints = dict(document.prints) if document is not None else {path: None for path in contents}
         # The main file last: it is what makes the change visible to the app.

@@ -56,7 +56,7 @@ class _Flock:
         return self._fd is not None
 
     def take(self) -> Holder | None:
-        """Once had, it is taken anew only if something else has the name now. Raises: OSError if that cannot be opened."""
+        """One we have is taken anew if something else is at the path now. Raises: OSError if that cannot be opened."""
         if self._fd is not None:
             if _is_at(self.path, self._fd):
                 return None

@@ -98,10 +98,7 @@ class Eyes:
         row: SessionRow | None = self._workspace.sessions.get(unit.removeprefix(SESSIONS))
         if row is None or row.fingerprint is None:
             return False
-        try:
-            return atomic.fingerprint(self._workspace.place.folder(row.id) / "session.jsonl") == row.fingerprint
-        except OSError:
-            return False
+        return atomic.glance(self._workspace.place.folder(row.id) / "session.jsonl") == row.fingerprint
 
     def _lost(self, reason: str) -> None:
         self._loop.call_soon_threadsafe(self._missed, reason)
@@ -223,7 +220,10 @@ class Eyes:
 
 @define(eq=False, kw_only=True)
 class Look(Commit):
-    """Look at a document of records; its unit does the work."""
+    """Look at a document of records; its unit does the work.
+
+    One after the other: which document a record belongs to depends on what the others turned out to hold.
+    """
 
     key: str
 
@@ -238,4 +238,4 @@ class Look(Commit):
 def _look(unit: str) -> Commit:
     if unit.startswith(SESSIONS):
         return Reconcile(origin=DISK, id=unit.removeprefix(SESSIONS))
-    return Look(origin=DISK, key=unit)
+    return Look(origin=DISK, key=unit, reads=frozenset({f"{unit.partition('/')[0]}/"}))

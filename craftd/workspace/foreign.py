@@ -402,6 +402,7 @@ def changed_documents(root: Path, table: Table) -> set[str]:
     keys = set(table.shelf.keys(root))
     changed = (keys - documents.keys()) | (documents.keys() - keys)
     for key, document in documents.items():
-        if any(atomic.fingerprint(root / path) != mark for path, mark in document.prints.items()):
+        if any(atomic.glance(root / path) != mark for path, mark in document.prints.items()):
             changed.add(key)
+    changed |= {key for key, ids in list(table.hidden.items()) if any(table.free(root, id, key) for id in ids)}
     return changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint
 from craftd.store.entries import Entries
 from craftd.store.layout import SHELVES
+from craftd.store.locate import ABSENCE_MS
 from craftd.workspace.changes import Updated, refuse_errors, refuse_immutable
 from craftd.workspace.commit import Commit, Planned, Unit
 from craftd.workspace.index import Index
@@ -50,15 +52,27 @@ class ObjectFile:
     problem: str | None = None
 
     def unchanged(self) -> bool:
-        return atomic.fingerprint(self.path) == self.fingerprint
+        return atomic.glance(self.path) == self.fingerprint
 
     def read(self) -> None:
-        """Read again; an unusable file keeps the last good value."""
-        try:
-            data, self.fingerprint = atomic.read(self.path)
-        except (FileNotFoundError, NotADirectoryError):
-            self.value, self.fingerprint, self.problem = None, None, None
-            return
+        """Read again; an unusable file keeps the last good value.
+
+        A file that was there and whose folder is still may be missing for a moment: somebody is about to save.
+        """
+        deadline = time.monotonic() + ABSENCE_MS / 1000
+        while True:
+            try:
+                data, self.fingerprint = atomic.read(self.path)
+                break
+            except (FileNotFoundError, NotADirectoryError):
+                if self.fingerprint is None or not self.path.parent.is_dir() or time.monotonic() > deadline:
+                    self.value, self.fingerprint, self.problem = None, None, None
+                    return
+            except OSError as error:
+                self.fingerprint = atomic.glance(self.path)
+                self.problem = f"cannot be read: {error.strerror}"
+                return
+            time.sleep(0.002)
         try:
             value = json_text.loads(data.removeprefix(b"\xef\xbb\xbf"))
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from craftd.model.patch import diff
 from craftd.model.records import Record, version_of
 from craftd.store import atomic
 from craftd.store.files import Document, Shelf
+from craftd.store.locate import ABSENCE_MS
 from craftd.workspace.commit import Unit
 from craftd.workspace.index import Index
 from craftd.workspace.journal import Change
@@ -23,12 +25,21 @@ from craftd.workspace.rows import PlainRow
 
 @define(eq=False)
 class Table:
-    """Everything published of one noun. documents: as last read; records of an unsound one stay the last good ones."""
+    """Everything published of one noun. documents: as last read; records of an unsound one stay the last good ones.
+
+    hidden: records that cannot be published because another document holds their id, by document.
+    """
 
     noun: Noun
     shelf: Shelf
     index: Index
     documents: dict[str, Document] = field(factory=dict)
+    hidden: dict[str, frozenset[str]] = field(factory=dict)
+
+    def free(self, root: Path, id: str, key: str) -> bool:
+        """Whether the document *key* may hold the record *id*: no other one does, or it is not there any more."""
+        row: PlainRow | None = self.index.get(id)
+        return row is None or row.unit == key or not (root / row.unit).exists()
 
     def records(self, key: str) -> dict[str, Record]:
         return {row.id: row.value for row in self.index if row.unit == key}
@@ -36,8 +47,8 @@ class Table:
     def issues(self) -> dict[str, list[Issue]]:
         """What is wrong with this noun's files, by path relative to the workspace."""
         found: dict[str, list[Issue]] = {}
-        for document in self.documents.values():
-            for issue in document.issues:
+        for key, document in self.documents.items():
+            for issue in document_issues(self, key, document, self.hidden.get(key, frozenset())):
                 found.setdefault(issue.path, []).append(issue)
         return found
 
@@ -68,7 +79,10 @@ class DocumentUnit(Unit):
     document: Document | None
     base: dict[str, Record]
     staged: dict[str, Record | None] = field(factory=dict)
-    _refreshed: bool = False
+    _hidden: frozenset[str] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._hidden = self.table.hidden.get(self.key, frozenset())
 
     @property
     def noun(self) -> Noun:
@@ -103,28 +117,60 @@ class DocumentUnit(Unit):
             raise Forbidden(f"{self.key} is a link: it is read, never written", path=self.key)
 
     def refresh(self) -> list[Change]:
-        if self.document is not None and self._unchanged(self.document):
+        ours = all(not self.table.free(self.root, id, self.key) for id in self._hidden)
+        if self.document is not None and self._unchanged(self.document) and ours:
             return []
-        loaded = self.table.shelf.load(self.root, self.key)
+        loaded = self._load()
         if self.document is None and loaded is None and not self.base:
             return []
         before, old_issues = self.base, self._issues()
-        self.document = loaded
+        self.document, self._hidden = loaded, frozenset()
         if loaded is None:
             self.base = {}
         elif loaded.sound or not before:
-            self.base = dict(loaded.records)
+            self.base = self._own(loaded)
+        before = {**self._taken_over(), **before}
         changes = changes_between(self.noun, before, self.base, self._row)
         return changes + issue_changes(old_issues, self._issues())
 
+    def _load(self) -> Document | None:
+        """The document; a file of it that was there may be missing for a moment because somebody is about to save."""
+        deadline = time.monotonic() + ABSENCE_MS / 1000
+        while True:
+            loaded = self.table.shelf.load(self.root, self.key)
+            if not self._misses_a_file(loaded) or time.monotonic() > deadline:
+                return loaded
+            time.sleep(0.002)
+
+    def _misses_a_file(self, loaded: Document | None) -> bool:
+        prints = {} if loaded is None else loaded.prints
+        known = {} if self.document is None else self.document.prints
+        return any(
+            mark is not None and prints.get(path) is None and (self.root / path).parent.is_dir()
+            for path, mark in known.items()
+        )
+
+    def _own(self, document: Document) -> dict[str, Record]:
+        """Its records but those that another document holds."""
+        self._hidden = frozenset(id for id in document.records if not self.table.free(self.root, id, self.key))
+        return {id: value for id, value in document.records.items() if id not in self._hidden}
+
+    def _taken_over(self) -> dict[str, Record]:
+        """Records that were published from a document that is gone: its folder was renamed."""
+        rows = (self.table.index.get(id) for id in self.base)
+        return {row.id: row.value for row in rows if row is not None and row.unit != self.key}
+
     def _unchanged(self, document: Document) -> bool:
-        return all(atomic.fingerprint(self.root / path) == known for path, known in document.prints.items())
+        return all(atomic.glance(self.root / path) == known for path, known in document.prints.items())
 
     def _issues(self) -> dict[str, list[Issue]]:
         found: dict[str, list[Issue]] = {}
-        for issue in self.document.issues if self.document is not None else ():
+        for issue in self._all_issues():
             found.setdefault(issue.path, []).append(issue)
         return found
+
+    def _all_issues(self) -> list[Issue]:
+        return document_issues(self.table, self.key, self.document, self._hidden)
 
     def _row(self, id: str, value: Record) -> PlainRow:
         document = self.document or Document(key=self.key)
@@ -150,17 +196,41 @@ class DocumentUnit(Unit):
         self.staged.clear()
 
     def publish(self) -> None:
+        self._show_document()
         table = self.table
-        if self.document is None:
-            table.documents.pop(self.key, None)
-        else:
-            table.documents[self.key] = self.document
         for id in [row.id for row in table.index if row.unit == self.key and row.id not in self.base]:
             table.index.remove(id)
         for id, value in self.base.items():
             row, old = self._row(id, value), table.index.get(id)
             if old is None or old.version != row.version or old.info != row.info or old.value is not value:
                 table.index.put(row)
+
+    def publish_first(self) -> None:
+        """The same while nobody has listed anything and nothing of this document is shown."""
+        self._show_document()
+        self.table.index.fill([self._row(id, value) for id, value in self.base.items()])
+
+    def _show_document(self) -> None:
+        table = self.table
+        if self.document is None:
+            table.documents.pop(self.key, None)
+        else:
+            table.documents[self.key] = self.document
+        if self._hidden:
+            table.hidden[self.key] = self._hidden
+        else:
+            table.hidden.pop(self.key, None)
+
+
+def document_issues(table: Table, key: str, document: Document | None, hidden: frozenset[str]) -> list[Issue]:
+    """What is wrong with a document, in itself and beside the others."""
+    issues = [] if document is None else list(document.issues)
+    for id in sorted(hidden):
+        row = table.index.get(id)
+        where = "another file" if row is None else row.unit
+        message = f"{id} is the id of {where} too, which counts"
+        issues.append(Issue(path=key, message=message, code="duplicate-id", noun=table.noun.name, id=id))
+    return issues
 
 
 def changes_between(noun: Noun, before: Mapping[str, Record], after: Mapping[str, Record], row: Any) -> list[Change]:

@@ -35,7 +35,7 @@ from craftd.workspace.guard import FolderGuard, Guard
 from craftd.workspace.index import Index
 from craftd.workspace.journal import DAEMON, DISK, Change, Journal, now_ms
 from craftd.workspace.queue import Queue
-from craftd.workspace.rows import Place, PlainRow, SessionRow
+from craftd.workspace.rows import Place, SessionRow
 from craftd.workspace.sessions import SESSIONS, Fold, Mend, Reconcile, SessionCommit, SessionUnit
 from craftd.workspace.tables import DocumentUnit, Table
 from craftd.workspace.verbs import Verbs
@@ -160,15 +160,11 @@ class Workspace:
         """Read the records of a noun; what changed since they were as *before* (None: not known)."""
         root, facts = self.place.root, self.facts()
         changes: list[Change] = []
-        rows: list[PlainRow] = []
         for key in sorted({*table.shelf.keys(root), *(before or ())}):
             base = {} if before is None else before.get(key, {})
             unit = DocumentUnit(key, root, table, facts, None, base)
             changes += unit.refresh()
-            if unit.document is not None:
-                table.documents[key] = unit.document
-            rows += [unit.row(id) for id in unit.base]
-        table.index.fill(rows)
+            unit.publish_first()
         return [] if before is None else [change for change in changes if change.topic == table.noun.name]
 
     def _verify_some(self) -> None:
@@ -186,15 +182,15 @@ class Workspace:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"scope-{self.id[:12]}")
         self._queue = Queue(self, self._thread, self.around.pool)
         self._eyes = Eyes(self)
-        self.supervise(self._queue.run())
+        self._tasks.append(self.around.spawn(self._queue.run()))
         self._eyes.open()
         self.supervise(self._verify(lambda row: row.body is None))
         self.supervise(self._keep_house())
 
     def supervise(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start *work*; it ends with the workspace at the latest."""
+        """Start *work*; it ends with the workspace at the latest. If it fails, the others go on without it."""
         self._tasks[1:] = [task for task in self._tasks[1:] if not task.done()]
-        task = self.around.spawn(work)
+        task = self.around.spawn(_logged(work))
         self._tasks.append(task)
         return task
 
@@ -251,6 +247,10 @@ class Workspace:
     @property
     def revision(self) -> int:
         return self.journal.revision
+
+    def is_at(self, root: Path) -> bool:
+        """Whether this is the workspace of the folder *root*, or of what was there while it is away."""
+        return not root.is_dir() or Path(os.path.realpath(root)) == self.place.root
 
     @property
     def read_only(self) -> bool:
@@ -545,6 +545,13 @@ class Nothing(Commit):
 
 def _session_sort_value(row: SessionRow, name: str) -> Any:
     return row.at if name == "lastMessageAt" else row.value.get(name)
+
+
+async def _logged(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except Exception:
+        log.exception("background work failed")
 
 
 def _log_failure(future: asyncio.Future[Done]) -> None:
