@@ -22,7 +22,8 @@ local handlers = {
   ['sessions/didCreate'] = function(_, params)
     tell({event = 'didCreate', name = params.item.value.name, kind = params.origin.kind})
     if params.item.value.name == 'From the script' then
-      vim.lsp.get_client_by_id(client).request('sessions/create', {value = {name = 'From Neovim'}}, function(err, result)
+      local value = {name = 'From Neovim'}
+      vim.lsp.get_client_by_id(client).request('sessions/create', {value = value}, function(err, result)
         tell({answer = result and result.item.value.name or err})
       end)
     end
@@ -31,8 +32,10 @@ local handlers = {
 client = vim.lsp.start_client({
   name = 'craftd', cmd = vim.json.decode(vim.env.COMMAND), root_dir = vim.env.ROOT, handlers = handlers,
   on_init = function(c)
-    c.request('daemon/status', {}, function(err, result) tell({version = result and result.version or err}) end)
-    c.request('events/subscribe', {workspace = 'notes'}, function(err, result) tell({subscribed = result and result.replay or err}) end)
+    c.request('daemon/status', {}, function(err, result) tell({pid = result and result.pid or err}) end)
+    c.request('events/subscribe', {workspace = 'notes'}, function(err, result)
+      tell({subscribed = result and result.replay or err})
+    end)
   end,
 })
 """
@@ -82,5 +85,5 @@ def lines(path: Path) -> list[dict[str, object]]:
 
 async def until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(2 * PATIENCE):
-        while not true():
+        while not true():  # noqa: ASYNC110 (another program writes what is waited for)
             await asyncio.sleep(0.02)

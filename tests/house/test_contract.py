@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import craftd.protocol.methods  # noqa: F401 (completes the registry)
+import craftd.protocol.methods
 import craftd.server.handlers  # noqa: F401 (registers every handler)
 from craftd.errors import ERRORS
 from craftd.model.nouns import NOUNS

@@ -9,10 +9,11 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "craftd"
 
 CHANGING = {
-    "rename", "replace", "renames", "unlink", "remove", "rmdir", "removedirs", "mkdir", "makedirs", "truncate",
-    "ftruncate", "write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "symlink", "link", "chmod", "fchmod",
-    "chown", "fchown", "utime", "fsync", "fdatasync", "rmtree", "move", "copyfile", "copytree", "copy2", "mkfifo",
-}  # fmt: skip
+    *("rename", "replace", "renames", "unlink", "remove", "rmdir", "removedirs", "mkdir", "makedirs", "mkfifo"),
+    *("truncate", "ftruncate", "write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "symlink", "link"),
+    *("chmod", "fchmod", "chown", "fchown", "utime", "fsync", "fdatasync"),
+    *("rmtree", "move", "copyfile", "copytree", "copy2"),
+}
 MODULES = {"os", "shutil"}
 PATH_METHODS = {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "mkdir", "rmdir", "unlink", "rename"}
 

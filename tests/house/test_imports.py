@@ -79,7 +79,7 @@ def test_nothing_runs_at_the_import_of_the_package() -> None:
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("craftd.client.bridge", {"asyncio", "attrs", "attr", "cattrs", "orjson", "click", "pygls", "lsprotocol", "json"}),
+        ("craftd.client.bridge", {"asyncio", "attr", "attrs", "cattrs", "click", "lsprotocol", "orjson", "pygls"}),
         ("craftd.cli.main", {"asyncio", "pygls", "lsprotocol", "cattrs"}),
         ("craftd.protocol.methods", {"asyncio", "pygls", "lsprotocol"}),
         ("craftd.server.daemon", {"asyncio", "pygls", "lsprotocol", "cattrs"}),
@@ -88,5 +88,4 @@ def test_nothing_runs_at_the_import_of_the_package() -> None:
 def test_what_must_start_fast_leaves_heavy_modules_alone(module: str, heavy: set[str]) -> None:
     code = f"import sys, {module}; print(' '.join(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    light = heavy - {"json"} if module == "craftd.client.bridge" else heavy
-    assert not light & set(loaded)
+    assert not heavy & set(loaded)
