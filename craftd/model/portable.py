@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from craftd.model import json_text
@@ -102,19 +102,24 @@ def contract_home(path: str, home: str) -> str:
 
 
 class _Folder:
-    """What replacing one folder needs, compiled once.
+    """What replacing one folder needs; compiled when it is first needed, since expanding needs none of it.
 
     replaceable: JSON text spells the folder as it is. The app expands a token without escaping, so behind a token for
     a folder with a quote or a backslash it could not read the line.
     """
 
-    __slots__ = ("in_string", "in_text", "replaceable", "text")
-
     def __init__(self, directory: str) -> None:
+        self.directory = directory
         self.text = json_text.dumps(directory)[1:-1]
         self.replaceable = self.text == directory.encode("utf-8", "surrogatepass")
-        self.in_text = re.compile(re.escape(self.text) + _END_OF_PATH.encode())
-        self.in_string = re.compile(re.escape(directory) + _END_OF_PATH)
+
+    @cached_property
+    def in_text(self) -> re.Pattern[bytes]:
+        return re.compile(re.escape(self.text) + _END_OF_PATH.encode())
+
+    @cached_property
+    def in_string(self) -> re.Pattern[str]:
+        return re.compile(re.escape(self.directory) + _END_OF_PATH)
 
 
 @lru_cache(maxsize=1024)
