@@ -21,6 +21,7 @@ NO_PATHS = {"disk", "self", "formatter", "noun"}
 """Owners of methods that are called like those of a path."""
 
 ITS_OWN = {
+    "protocol/generate.py": "protocol.md of a checkout, run by scripts/generate",
     "server/core.py": "folders of the daemon's socket, and removing socket and daemon.json at the end",
     "server/listeners.py": "the socket and its folder",
     "client/launch.py": "the folder of the log before there is a daemon",
