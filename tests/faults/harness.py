@@ -8,13 +8,17 @@ assert that losses are then seen.
 from __future__ import annotations
 
 import errno
+import functools
+import importlib
 import itertools
+import multiprocessing
 import os
 import random
+import select
 import signal
-import subprocess
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +40,8 @@ CHANGING = (
 class Breaker:
     """Fails the disk calls it is told to, in order of all calls together; counts them otherwise.
 
-    `arm(3, ENOSPC)`: the fourth call from now raises; with *torn* a failing write first writes half.
+    `arm(3, ENOSPC)`: the fourth call from now raises; with *torn* a failing write first writes half. *within*: only
+    calls that touch something whose path begins so are counted and fail.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,34 +50,53 @@ class Breaker:
         self._number = 0
         self._torn = False
         self._forever = False
+        self._within = ""
+        self._mutex = threading.Lock()
+        self._inside = threading.local()
         for name in CHANGING:
             monkeypatch.setattr(disk, name, self._wrapped(name, getattr(disk, name)))
-        self._depth = 0
 
-    def arm(self, at: int, number: int, *, torn: bool = False, forever: bool = False) -> None:
-        self.calls.clear()
-        self._fail_at, self._number, self._torn, self._forever = at, number, torn, forever
+    def arm(self, at: int, number: int, *, torn: bool = False, forever: bool = False, within: Path | str = "") -> None:
+        with self._mutex:
+            self.calls.clear()
+            self._fail_at, self._number, self._torn, self._forever = at, number, torn, forever
+            self._within = str(within)
 
     def disarm(self) -> None:
         self.arm(-1, 0)
 
-    def _wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if self._depth:
-                return function(*args, **kwargs)
+    def _fails(self, name: str, args: tuple[Any, ...]) -> bool:
+        with self._mutex:
+            if not any(path.startswith(self._within) for path in _paths(args)):
+                return False
             self.calls.append(name)
             reached = len(self.calls) - 1
-            if self._fail_at >= 0 and (reached == self._fail_at or (self._forever and reached > self._fail_at)):
+            return self._fail_at >= 0 and (reached == self._fail_at or (self._forever and reached > self._fail_at))
+
+    def _wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if getattr(self._inside, "call", False):
+                return function(*args, **kwargs)
+            if self._fails(name, args):
                 if self._torn and name == "write":
                     function(args[0], args[1][: len(args[1]) // 2])
                 raise OSError(self._number, errno.errorcode[self._number])
-            self._depth += 1
+            self._inside.call = True
             try:
                 return function(*args, **kwargs)
             finally:
-                self._depth -= 1
+                self._inside.call = False
 
         return call
+
+
+def _paths(args: tuple[Any, ...]) -> list[str]:
+    """The files a disk call is about."""
+    return [
+        os.readlink(f"/proc/self/fd/{arg}") if isinstance(arg, int) else str(arg)
+        for arg in args[:2]
+        if isinstance(arg, (int, Path))
+    ]
 
 
 # Power cuts
@@ -91,7 +115,8 @@ class Node:
 class Recorder:
     """Records what a program does to the folder *root* through `craftd.store.disk`, from now on.
 
-    `mark(x)`: the program has acknowledged x. Other writers are simulated by calling `disk` as well.
+    `mark(x)`: the program has acknowledged x. Other writers are simulated by calling `disk` as well. A move from one
+    folder to another is one change of both: file systems with a journal never keep half of it.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
@@ -100,13 +125,16 @@ class Recorder:
         self.marks: list[tuple[int, Any]] = []
         self._live = self._snapshot(root)
         self._handles: dict[int, Node] = {}
+        self._moves: list[tuple[int, Node, Node]] = []
+        self._mutex = threading.RLock()
         self._depth = 0
         for name in (*CHANGING, "close"):
             monkeypatch.setattr(disk, name, self._wrapped(name, getattr(disk, name)))
 
     def mark(self, what: Any) -> None:
-        self.step += 1
-        self.marks.append((self.step, what))
+        with self._mutex:
+            self.step += 1
+            self.marks.append((self.step, what))
 
     def _snapshot(self, path: Path) -> Node:
         if path.is_dir():
@@ -128,25 +156,31 @@ class Recorder:
 
     def _wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if self._depth:
-                return function(*args, **kwargs)
-            self._depth += 1
-            try:
-                copied = os.pread(args[0], args[3] - args[2], args[2]) if name == "copy_range" else b""
-                if name == "close":
-                    self._handles.pop(args[0], None)
+            with self._mutex:
+                if self._depth:
+                    return function(*args, **kwargs)
+                self._depth += 1
                 try:
-                    result = function(*args, **kwargs)
-                except OSError:
-                    if name in ("flush", "flush_full"):
-                        self._log(self._handles[args[0]], "failed", None)
-                    raise
-                self._record(name, args, result, copied)
-                return result
-            finally:
-                self._depth -= 1
+                    copied = os.pread(args[0], args[3] - args[2], args[2]) if name == "copy_range" else b""
+                    if name == "close":
+                        self._handles.pop(args[0], None)
+                    try:
+                        result = function(*args, **kwargs)
+                    except OSError:
+                        if name in ("flush", "flush_full") and args[0] in self._handles:
+                            self._log(self._handles[args[0]], "failed", None)
+                        raise
+                    if self._is_ours(name, args):
+                        self._record(name, args, result, copied)
+                    return result
+                finally:
+                    self._depth -= 1
 
         return call
+
+    def _is_ours(self, name: str, args: tuple[Any, ...]) -> bool:
+        what = args[1 if name == "copy_range" else 0]
+        return what in self._handles if isinstance(what, int) else what.is_relative_to(self.root)
 
     def _log(self, node: Node, kind: str, argument: Any) -> None:
         self.step += 1
@@ -154,6 +188,13 @@ class Recorder:
 
     def _change(self, path: Path, change: Callable[[dict[str, Node]], Any]) -> None:
         self._log(self._node(path.parent), "names", change)
+
+    def _move(self, old: Path, new: Path) -> None:
+        """One step that two folders share."""
+        moved, source, target = self._node(old), self._node(old.parent), self._node(new.parent)
+        self._log(source, "names", lambda names: names.pop(old.name))
+        target.ops.append((self.step, "names", lambda names: names.update({new.name: moved})))
+        self._moves.append((self.step, source, target))
 
     def _record(self, name: str, args: tuple[Any, ...], result: Any, copied: bytes) -> None:
         if name == "create":
@@ -171,9 +212,10 @@ class Recorder:
             self._log(self._handles[args[0]], "flush", None)
         elif name == "flush_directory":
             self._log(self._node(args[0]), "flush", None)
+        elif name in ("rename", "rename_new") and args[0].parent != args[1].parent:
+            self._move(args[0], args[1])
         elif name in ("rename", "rename_new"):
             old, new = args[0].name, args[1].name
-            assert args[0].parent == args[1].parent, "the model knows no moves between folders"
             self._change(args[0], lambda names: names.update({new: names.pop(old)}))
         elif name == "exchange" and result:
             one, two = args[0].name, args[1].name
@@ -190,23 +232,21 @@ class Recorder:
 
         What was not flushed is lost from any point on, separately for each file and folder; of the write at that point
         half may be there, or zeros in its place. What a failed flush did not write stays lost, whatever is flushed
-        later. *sample*: at most so many combinations per moment. With *honest* = False no flush counts: the switch.
+        later. *sample*: of more combinations than that at one moment, so many: nothing of what was not flushed is
+        there, all of it, each file or folder alone ahead of or behind the others, and random ones. With *honest* =
+        False no flush counts: the switch.
         """
         chance = random.Random(0)
         seen: set[Any] = set()
         for moment in range(self.step + 1):
             marks = tuple(what for step, what in self.marks if step <= moment)
             nodes = [node for node in self._all(self._live) if any(step <= moment for step, *_ in node.ops)]
+            moves = [(step, id(source), id(target)) for step, source, target in self._moves if step <= moment]
             choices = [_survivors(node, moment, honest) for node in nodes]
-            total = 1
-            for choice in choices:
-                total *= len(choice)
-            if total <= sample:
-                combinations: Iterator[tuple[Any, ...]] = itertools.product(*choices)
-            else:
-                combinations = (tuple(chance.choice(choice) for choice in choices) for _ in range(sample))
-            for combination in combinations:
+            for combination in _combinations(choices, sample, chance):
                 states = {id(node): state for node, state in zip(nodes, combination, strict=True)}
+                if any(_has(states[source], step) != _has(states[target], step) for step, source, target in moves):
+                    continue
                 tree = _tree(self._live, states)
                 key = (len(marks), _frozen(tree))
                 if key not in seen:
@@ -257,14 +297,37 @@ def _restore(tree: dict[str, Any], root: Path) -> None:
             _restore(content, root / name)
 
 
+def _combinations(choices: Sequence[Sequence[Any]], sample: int, chance: random.Random) -> Iterator[tuple[Any, ...]]:
+    total = 1
+    for choice in choices:
+        total *= len(choice)
+    if total <= sample:
+        yield from itertools.product(*choices)
+        return
+    least, most = [choice[0] for choice in choices], [choice[-1] for choice in choices]
+    extremes = [least, most]
+    for at, choice in enumerate(choices):
+        if len(choice) > 1:
+            extremes += [[*least[:at], most[at], *least[at + 1 :]], [*most[:at], least[at], *most[at + 1 :]]]
+    if len(extremes) > sample:
+        extremes = [*extremes[:2], *chance.sample(extremes[2:], sample - 2)]
+    yield from map(tuple, extremes)
+    for _ in range(sample - len(extremes)):
+        yield tuple(chance.choice(choice) for choice in choices)
+
+
+def _has(folder: Sequence[tuple[int, str, Any]], step: int) -> bool:
+    return any(at == step for at, *_ in folder)
+
+
 def _survivors(node: Node, moment: int, honest: bool) -> list[Any]:
-    """All states of one file or folder that a cut after *moment* can leave."""
-    done = [(kind, argument) for step, kind, argument in node.ops if step <= moment]
-    if not honest:
-        done = [op for op in done if op[0] not in ("flush", "failed")]
+    """All states of one file or folder that a cut after *moment* can leave; the one with least first, most last."""
+    ops = [op for op in node.ops if op[0] <= moment and (honest or op[1] not in ("flush", "failed"))]
+    done = [(kind, argument) for _, kind, argument in ops]
     durable = max((number + 1 for number, (kind, _) in enumerate(done) if kind == "flush"), default=0)
     if node.folder:
-        return [done[:upto] for upto in range(durable, len(done) + 1)]
+        changed = [number + 1 for number in range(durable, len(ops)) if done[number][0] == "names"]
+        return [ops[:upto] for upto in (durable, *changed)]
     failures = [number for number, (kind, _) in enumerate(done) if kind == "failed"]
     states: list[bytes] = []
     for upto in range(durable, len(done) + 1):
@@ -291,7 +354,7 @@ def _tree(node: Node, states: dict[int, Any]) -> Any:
     if not node.folder:
         return states.get(id(node), node.base)
     names = dict(node.base)
-    for kind, change in states.get(id(node), ()):
+    for _, kind, change in states.get(id(node), ()):
         if kind == "names":
             change(names)
     return {name: _tree(member, states) for name, member in names.items()}
@@ -313,8 +376,50 @@ class Killed:
     problems: list[str] = field(factory=list)
 
 
+class Program:
+    """A process that runs *main*(say, *args*), forked from one that has imported everything, so it begins at once.
+
+    say: writes lines which `kill_rounds` reads. lazy: with the disk that loses what is acknowledged.
+    """
+
+    def __init__(self, main: Callable[..., None], *args: Any, lazy: bool = False) -> None:
+        self.hears, says = _forking().Pipe(duplex=False)
+        self._process = _forking().Process(target=_run, args=(says, lazy, main, args), daemon=True)
+        self._process.start()
+        says.close()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def fileno(self) -> int:
+        return self.hears.fileno()
+
+    def killed(self) -> bool:
+        """Wait for its end; whether signal 9 was its end."""
+        self._process.join()
+        self.hears.close()
+        return self._process.exitcode == -signal.SIGKILL
+
+
+@functools.cache
+def _forking() -> Any:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.faults.harness", "tests.faults.victim"])
+    return context
+
+
+def _run(says: Any, lazy: bool, main: Callable[..., None], args: tuple[Any, ...]) -> None:
+    if lazy:
+        os.environ["CRAFTD_TEST_DISK"] = "lazy"
+        importlib.reload(disk)
+
+    def say(*lines: str) -> None:
+        os.write(says.fileno(), "".join(f"{line}\n" for line in lines).encode())
+
+    main(say, *args)
+
+
 def kill_rounds(
-    start: Callable[[int], subprocess.Popen[bytes]],
+    start: Callable[[int], Program],
     check: Callable[[list[str]], list[str]],
     *,
     rounds: int,
@@ -324,24 +429,31 @@ def kill_rounds(
 ) -> Killed:
     """Start a program, kill it with SIGKILL at a random moment, look at what it left; again and again.
 
-    start: gets the round's number; the program writes one line per acknowledgement to its standard output, and the
-    line "ready" when it begins. check: gets this round's lines (without "ready"), returns problems in words. Seconds
-    from "ready" to the kill lie between *shortest* and *longest*. This process only listens, so what it heard of was
-    acknowledged before the kill.
+    start: gets the round's number; the program says one line per acknowledgement, and "ready" when it begins. check:
+    gets this round's lines (without "ready"), returns problems in words. Seconds from "ready" to the kill lie between
+    *shortest* and *longest*. This process only listens, so what it heard of was acknowledged before the kill.
     """
     chance = random.Random(7)
     killed = Killed()
     for number in range(rounds):
-        process = start(number)
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        assert first == b"ready\n", f"the program did not begin: {first!r}"
-        time.sleep(chance.uniform(shortest, longest))
-        os.kill(process.pid, signal.SIGKILL)
-        heard = process.stdout.read().decode()
-        process.stdout.close()
-        assert process.wait() == -signal.SIGKILL, "the program ended by itself"
-        lines = heard.split("\n")[:-1]
+        program = start(number)
+        heard = b""
+        while not heard.startswith(b"ready\n"):
+            piece = os.read(program.fileno(), 1 << 16)
+            assert piece, f"the program did not begin: {heard!r}"
+            heard += piece
+        deadline = time.monotonic() + chance.uniform(shortest, longest)
+        while select.select([program.fileno()], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            piece = os.read(program.fileno(), 1 << 16)
+            assert piece, f"the program ended by itself: {heard[-1000:]!r}"
+            heard += piece
+            if time.monotonic() > deadline:
+                break
+        os.kill(program.pid, signal.SIGKILL)
+        while piece := os.read(program.fileno(), 1 << 16):
+            heard += piece
+        assert program.killed(), "the program ended by itself"
+        lines = heard.decode().split("\n")[1:-1]
         killed.rounds += 1
         killed.acknowledged += len(lines)
         killed.problems += check(lines)

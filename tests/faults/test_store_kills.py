@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 from craftd.store import atomic
-from tests.faults.harness import kill_rounds, number_of_kills
+from tests.faults import victim
+from tests.faults.harness import Program, kill_rounds, number_of_kills
 from tests.faults.transcripts import contents, new_session, opened
 
-HOME = Path(__file__).parents[2]
 FRESH_EVERY = 15
 """Rounds after which a new session keeps the file small."""
 
@@ -27,16 +25,11 @@ class Ledger:
         self.path = root
         self._certain: dict[str, str | None] = {}
 
-    def start(self, number: int, **environment: str) -> subprocess.Popen[bytes]:
+    def start(self, number: int, *, lazy: bool = False) -> Program:
         if number % FRESH_EVERY == 0:
             self.path = new_session(self._root, name=f"2603{number:02}-calm-cedar")
             self._certain = {"": "Old"}
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.victim", str(self.path), str(number)],
-            cwd=HOME,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **environment},
-        )
+        return Program(victim.main, self.path, number, lazy=lazy)
 
     def check(self, lines: list[str]) -> list[str]:
         """Compare the file with what was heard; then the file is what the next round begins with."""
@@ -92,7 +85,5 @@ def test_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
 
 def test_a_disk_that_writes_late_is_seen_to_lose(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
-    killed = kill_rounds(
-        lambda number: ledger.start(number, CRAFTD_TEST_DISK="lazy"), ledger.check, rounds=20, stop_at_problem=True
-    )
+    killed = kill_rounds(lambda number: ledger.start(number, lazy=True), ledger.check, rounds=20, stop_at_problem=True)
     assert any("acknowledged was" in problem for problem in killed.problems)

@@ -1,14 +1,12 @@
 """A program to be killed: it changes one transcript without end and says so after every change.
 
-`python -m tests.faults.victim <session.jsonl> <seed>`. Each line on standard output acknowledges one change:
-`+ id` appended, `= id content` changed, `- id` taken out, `name text` line 1. Before a change the same with `? `.
+Each line it says acknowledges one change: `+ id` appended, `= id content` changed, `- id` taken out, `name text`
+line 1. Before a change the same with `? `.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,12 @@ from craftd.store.transcript import Transcript
 from tests.faults.transcripts import message
 
 
-def main(path: Path, seed: int) -> None:
+def main(say: Callable[..., None], path: Path, seed: int) -> None:
+    def change(claims: list[str], do: Callable[[], None]) -> None:
+        say(*(f"? {claim}" for claim in claims))
+        do()
+        say(*claims)
+
     chance = random.Random(seed)
     transcript = Transcript.load(path, str(path.parent))
     number = transcript.count
@@ -54,22 +57,9 @@ def main(path: Path, seed: int) -> None:
                 claim = f"= {identity} {changed['content']}"
             else:
                 line, claim = None, f"- {identity}"
-            change([claim], partial(transcript.rewrite, transcript.header, replaced={position: line}))
+            counted = {**transcript.header, "messageCount": transcript.count - (line is None)}
+            change([claim], partial(transcript.rewrite, counted, replaced={position: line}))
 
 
 def prepare_and_finish(transcript: Transcript, header: Record) -> None:
     transcript.finish(transcript.prepare(header))
-
-
-def change(claims: list[str], do: Callable[[], None]) -> None:
-    say(*(f"? {claim}" for claim in claims))
-    do()
-    say(*claims)
-
-
-def say(*lines: str) -> None:
-    os.write(1, "".join(f"{line}\n" for line in lines).encode())
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
