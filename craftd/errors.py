@@ -45,6 +45,8 @@ class CraftdError(Exception):
 
     code: ClassVar[int]
     retryable: ClassVar[bool] = False
+    within: str | None = None
+    """Workspace (registry id) that was worked in: who works on files does not know it, so `ref` may lack it."""
 
     @property
     def name(self) -> str:
@@ -57,8 +59,11 @@ class CraftdError(Exception):
     def data(self) -> dict[str, Any]:
         """`error.data` as sent."""
         ref: Ref | None = getattr(self, "ref", None)
-        resource = {} if ref is None else {"resource": _without_none(noun=ref.noun, id=ref.id, workspace=ref.workspace)}
-        return {"code": self.name, "retryable": self.retryable, **resource, **self.details()}
+        if ref is None:
+            return {"code": self.name, "retryable": self.retryable, **self.details()}
+        workspace = self.within if ref.workspace is None and ref.noun != "workspaces" else ref.workspace
+        resource = _without_none(noun=ref.noun, id=ref.id, workspace=workspace)
+        return {"code": self.name, "retryable": self.retryable, "resource": resource, **self.details()}
 
 
 def _without_none(**members: Any) -> dict[str, Any]:

@@ -378,7 +378,7 @@ class Dispatcher:
                 call.scope = scope
                 self._answer(job, call, call.served.handler(call, call.params))
         except Exception as failure:
-            call.connection.fail(job, self._error(failure, job.method))
+            call.connection.fail(job, self._error(failure, job.method, call.scope))
 
     def _begin_change(self, job: Job, call: Call) -> None:
         """The task's first step submits the change; tasks take their first steps in the order they were made.
@@ -422,7 +422,7 @@ class Dispatcher:
         except asyncio.CancelledError:
             call.connection.fail(job, Cancelled(f"{job.method} was cancelled"))
         except Exception as failure:
-            call.connection.fail(job, self._error(failure, job.method))
+            call.connection.fail(job, self._error(failure, job.method, call.scope))
 
     def _answer(self, job: Job, call: Call, result: Any) -> None:
         if job.done:
@@ -435,9 +435,10 @@ class Dispatcher:
             action()
 
     @staticmethod
-    def _error(failure: BaseException, method: str) -> CraftdError:
+    def _error(failure: BaseException, method: str, scope: Any = None) -> CraftdError:
         """What the client is told; the traceback stays in the log, under a number that both have."""
         if isinstance(failure, CraftdError):
+            failure.within = getattr(scope, "id", None)
             return failure
         incident = secrets.token_hex(4)
         log.error("%s failed, incident %s", method, incident, exc_info=failure)

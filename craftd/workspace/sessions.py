@@ -175,8 +175,6 @@ class SessionUnit(Unit):
 
     def refresh(self) -> list[Change]:
         self.gone = False
-        if not self.place.root.is_dir():
-            raise NotFound(Ref("workspaces", self.place.root.name))
         changes = foreign.look(self)
         self._header_base = self.header
         return changes

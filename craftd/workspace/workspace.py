@@ -368,6 +368,9 @@ class Workspace:
             listener(self.id, change)
 
     def open_unit(self, key: str) -> Unit:
+        """Raises NotFound when the folder of the workspace is gone: it is never made again."""
+        if not self.place.root.is_dir():
+            raise NotFound(Ref("workspaces", self.id))
         if key.startswith(SESSIONS):
             id = key.removeprefix(SESSIONS)
             return SessionUnit(
