@@ -166,6 +166,6 @@ def check_patch(patch: Any) -> dict[str, Any]:
     """*patch* as given, or InvalidParams naming what is wrong with its shape."""
     issues = patches.check(patch)
     if issues:
-        raise InvalidParams(tuple(evolve(issue, path=f"patch.{issue.path}".rstrip(".")) for issue in issues))
+        raise InvalidParams(tuple(issues))
     checked: dict[str, Any] = patch
     return checked

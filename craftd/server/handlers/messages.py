@@ -15,6 +15,7 @@ from craftd.workspace.workspace import Workspace
 @handles
 async def list_messages(call: Call, params: ListMessages) -> Page:
     workspace: Workspace = call.scope
+    workspace.check_session_id(params.session, "session")
     for member in ("filter", "sort"):
         if getattr(params, member) is not None:
             raise InvalidParams.of(member, "messages are listed by position")
@@ -56,5 +57,6 @@ async def append(call: Call, params: AppendMessages) -> Appended:
 @handles
 async def get_message(call: Call, params: GetMessage) -> Got:
     workspace: Workspace = call.scope
+    workspace.check_session_id(params.session, "session")
     item = await reading.one(workspace, params.session, params.id)
     return Got(item=chosen(item, params.fields), epoch=workspace.epoch, revision=workspace.revision)

@@ -39,7 +39,9 @@ async def get(call: Call, params: GetWorkspace) -> Got:
 async def create(call: Call, params: CreateWorkspace) -> Created:
     home: Home = call.scope
     planned = home.plan_creation(params.value, adopt=params.adopt)  # at once: changes begin in the order sent
-    commit = evolve(planned, origin=call.origin, connection=call.connection, id=params.id or planned.id)
+    commit = evolve(
+        planned, origin=call.origin, connection=call.connection, id=planned.id if params.id is None else params.id
+    )
     home.check_id(commit.id)
     if params.dry_run:
         return Created(item=home.preview(commit), epoch=home.journal.epoch, revision=home.journal.revision)
