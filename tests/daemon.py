@@ -106,9 +106,9 @@ class Daemon:
 
     def end(self) -> None:
         """For the end of a test: stop what still runs; nothing unforeseen may stand in the log."""
-        if self.process is not None:
-            self.stop()
-        assert "Traceback" not in self.log
+        code = 0 if self.process is None else self.stop()
+        said = self.log + ((self.base / "stderr").read_text() if code else "")
+        assert (code, "Traceback" in self.log) == (0, False), said
 
     async def connect(self, *workspaces: str, **more: Any) -> Wire:
         """A client that works with *workspaces* (registry ids) and has initialized."""
