@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -19,6 +20,9 @@ from typing import Final, Literal
 from attrs import define, field, frozen
 
 from craftd.store import disk
+
+SETTLED_MS: Final = 100
+"""A file that was not written for so long is as its writer wants it."""
 
 READ_ATTEMPTS: Final = 20
 """How often a file that changes while it is read is read again before the reader is told."""
@@ -68,12 +72,17 @@ def of_stat(st: os.stat_result) -> Fingerprint:
     return Fingerprint(st.st_dev, st.st_ino, st.st_size, st.st_mtime_ns, st.st_nlink)
 
 
-def fingerprint(path: Path) -> Fingerprint | None:
+def fingerprint(path: Path | str) -> Fingerprint | None:
     """Fingerprint of the file *path* leads to, None where there is none."""
     try:
         return of_stat(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def is_fresh(known: Fingerprint) -> bool:
+    """Whether the file was written in this moment: who does so may not have finished."""
+    return abs(time.time_ns() - known.mtime_ns) < SETTLED_MS * 1_000_000
 
 
 def glance(path: Path) -> Fingerprint | None:

@@ -24,8 +24,11 @@ from craftd.workspace.rows import Place, SessionRow
 
 log = logging.getLogger(__name__)
 
-FORM: Final = 2
+FORM: Final = 3
 """Of the file; another number is thrown away."""
+
+_SECOND: Final = 1_000_000_000
+"""A time in ns has 19 digits, and JSON text with that many in a row is parsed slowly."""
 
 Documents = dict[str, dict[str, dict[str, Record]]]
 """Published records: noun -> document -> id -> value."""
@@ -71,7 +74,7 @@ def _from_row(row: SessionRow) -> list[Any]:
     assert mark is not None
     return [
         row.id,
-        [mark.device, mark.inode, mark.size, mark.mtime_ns, mark.links],
+        [mark.device, mark.inode, mark.size, mark.links, *divmod(mark.mtime_ns, _SECOND)],
         row.header.decode(),
         row.at,
         row.derived,
@@ -81,6 +84,7 @@ def _from_row(row: SessionRow) -> list[Any]:
 
 
 def _row(cached: list[Any], place: Place) -> SessionRow:
-    id, mark, header, at, derived, damage, body = cached
+    id, (device, inode, size, links, seconds, rest), header, at, derived, damage, body = cached
+    mark = Fingerprint(device, inode, size, seconds * _SECOND + rest, links)
     known = None if body is None else Body(*body)
-    return SessionRow(id, place, header.encode(), Fingerprint(*mark), at, derived, tuple(damage), known)
+    return SessionRow(id, place, header.encode(), mark, at, derived, tuple(damage), known)

@@ -13,7 +13,7 @@ from craftd.model import json_text
 from craftd.model import patch as patches
 from craftd.model import sessions as session_rules
 from craftd.model.ids import is_session_id
-from craftd.model.portable import parse_line
+from craftd.model.portable import expand_line, parse_line
 from craftd.model.records import Record, version_of
 from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint, ForeignWrite
@@ -24,7 +24,7 @@ from craftd.store.table import Damage
 from craftd.store.transcript import Transcript
 from craftd.workspace import telling
 from craftd.workspace.journal import Change
-from craftd.workspace.rows import Place, SessionRow, damage_json, header_text, row_of, sort_time
+from craftd.workspace.rows import Place, SessionRow, damage_json, row_of, sort_time
 from craftd.workspace.tables import Table, issue_changes
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-VERIFY_AT_ONCE: Final = 16 * 1024 * 1024
-"""Bytes of transcripts read whole before a workspace answers; the rest follows in the background."""
+VERIFY_AT_ONCE: Final = 2 * 1024 * 1024
+"""Bytes of transcripts read whole before a workspace answers, about 0.1 s; the rest follows in the background."""
 
 EMPTY_AFTER_MS: Final = 60_000
 """Age from which a folder without a transcript is reported: a younger one may be about to get it."""
@@ -48,28 +48,29 @@ EVENT_BYTES: Final = 1024 * 1024
 def session_files(place: Place) -> dict[str, Fingerprint | None]:
     """Session folders that hold a transcript, by id. Fingerprint None: it cannot be looked at."""
     found: dict[str, Fingerprint | None] = {}
+    folder = f"{place.root}/sessions"
     try:
-        entries = list(os.scandir(place.root / "sessions"))
+        names = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return found
-    for entry in entries:
-        if is_session_id(entry.name):
-            for name in ("session.jsonl", "session.jsonl.tmp"):
-                try:
-                    mark = atomic.fingerprint(Path(entry.path) / name)
-                except OSError:
-                    found[entry.name] = None
-                    break
-                if mark is not None and (name == "session.jsonl" or _is_complete(Path(entry.path) / name)):
-                    found[entry.name] = mark
-                    break
+    for id in filter(is_session_id, names):
+        path = f"{folder}/{id}/session.jsonl"  # this runs for every session, often: a Path costs more than the look
+        try:
+            mark = atomic.fingerprint(path)
+            if mark is None and (mark := atomic.fingerprint(f"{path}.tmp")) is not None and not _is_complete(path):
+                continue
+        except OSError:
+            found[id] = None
+            continue
+        if mark is not None:
+            found[id] = mark
     return found
 
 
-def _is_complete(path: Path) -> bool:
-    """Whether what a crashed save left can be used: whole lines, a header first."""
+def _is_complete(path: str) -> bool:
+    """Whether what a crashed save of *path* left can be used: whole lines, a header first."""
     try:
-        data = path.read_bytes()
+        data = Path(f"{path}.tmp").read_bytes()
     except OSError:
         return False
     return data.endswith(b"\n") and data.lstrip().startswith(b"{")
@@ -109,12 +110,11 @@ def _keep_good_header(row: SessionRow, before: SessionRow) -> None:
 
 
 def _from_first_line(place: Place, id: str, mark: Fingerprint | None) -> SessionRow:
-    folder = place.folder(id)
-    path = folder / "session.jsonl"
+    folder = place.directory(id)
     try:
-        fd = disk.open_read(path)
+        fd = disk.open_read(f"{folder}/session.jsonl")
         try:
-            head = read_head(fd, os.fstat(fd).st_size, str(folder), id)
+            head = read_head(fd, os.fstat(fd).st_size, folder, id)
         finally:
             disk.close(fd)
     except FileNotFoundError:  # only what a crashed save left: needs the whole look
@@ -123,10 +123,11 @@ def _from_first_line(place: Place, id: str, mark: Fingerprint | None) -> Session
         damage = Damage("header-unreadable", 1, f"cannot be read: {error.strerror}")
         return SessionRow(id, place, b"", mark, 0, derived={"id": id}, damage=(damage_json(damage),))
     header = head.header if head.sound else None
+    text = expand_line(head.text, folder)
     damage_found = tuple(map(damage_json, head.damage))
     if header is None:
         return verified(SessionRow(id, place, b"", mark, 0, derived={"id": id}, damage=damage_found))
-    return SessionRow(id, place, header_text(header), mark, sort_time(header), {"id": id}, damage_found)
+    return SessionRow(id, place, text, mark, sort_time(header), {"id": id}, damage_found)
 
 
 def verified(row: SessionRow) -> SessionRow:
@@ -162,6 +163,7 @@ def look(unit: SessionUnit) -> list[Change]:
             if row is None and not unit.folder.exists():
                 unit.header, unit.gone = None, True
                 return []
+            _let_finish(unit)
             unit.transcript = _found(lambda: Transcript.load(unit.folder / "session.jsonl", unit.directory), unit)
         transcript = unit.transcript
         told = row is not None and row.fingerprint == transcript.fingerprint and row.body is not None and not row.away
@@ -172,6 +174,7 @@ def look(unit: SessionUnit) -> list[Change]:
                 return []
             foreign = None
         else:
+            _let_finish(unit)
             foreign = _found(transcript.reload, unit)
             unit.owed += [parse_line(line, unit.directory) for line in foreign.lost_own]
         if told and foreign is not None:
@@ -194,6 +197,30 @@ def _found(work: Callable[[], _T], unit: SessionUnit) -> _T:
             if unit.row is None or not unit.folder.exists() or time.monotonic() > deadline:
                 raise
         time.sleep(0.001)
+
+
+def _let_finish(unit: SessionUnit) -> None:
+    """Wait a moment for a program that has truncated the file, or written half a line, and goes on."""
+    path = unit.folder / "session.jsonl"
+    deadline = time.monotonic() + ABSENCE_MS / 1000
+    while time.monotonic() < deadline and _is_unfinished(path, None if unit.row is None else unit.row.fingerprint):
+        time.sleep(0.001)
+
+
+def _is_unfinished(path: Path, known: Fingerprint | None) -> bool:
+    try:
+        fd = disk.open_read(path)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(fd)
+        if atomic.of_stat(status) == known or not atomic.is_fresh(atomic.of_stat(status)):
+            return False
+        return status.st_size == 0 or os.pread(fd, 1, status.st_size - 1) != b"\n"
+    except OSError:
+        return False
+    finally:
+        disk.close(fd)
 
 
 def _met(unit: SessionUnit, transcript: Transcript) -> list[Change]:

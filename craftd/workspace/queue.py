@@ -178,50 +178,49 @@ class Queue:
     def _take(self) -> tuple[list[Pending], list[Bundle]]:
         """What can run now, in order; starts preparations for the rest."""
         self._drop_abandoned()
-        batch: list[Pending] = []
-        ready: list[Bundle] = []
-        blocked: set[Any] = set()  # unit keys and connections that must wait
-        taken_units: set[str] = set()
+        self._waiting = deque(pending for pending in self._waiting if not pending.future.done())  # taken back
         groups: dict[str, list[Pending]] = {}
-        dropped: list[Pending] = []
+        held: set[Any] = set()  # units and connections whose further commits must wait for an earlier one
         for pending in self._waiting:
-            if pending.future.done():  # taken back by its author
-                dropped.append(pending)
-                continue
             commit = pending.commit
-            if commit.unit in blocked or (commit.connection is not None and commit.connection in blocked):
-                blocked |= {commit.unit, commit.connection} - {None}
-                continue
-            if any(unit.startswith(prefix) for prefix in commit.reads for unit in taken_units | groups.keys()):
-                break
             bundle = self._bundles.get(commit.unit)
-            if bundle is not None and not (bundle.task.done() and pending in bundle.pendings):
-                blocked |= {commit.unit, commit.connection} - {None}
+            prepared = bundle is None or (bundle.task.done() and pending in bundle.pendings)
+            if not prepared or commit.unit in held or commit.connection in held:
+                held |= {commit.unit, commit.connection} - {None}
                 continue
+            if any(unit.startswith(prefix) for prefix in commit.reads for unit in groups):
+                break
             groups.setdefault(commit.unit, []).append(pending)
-            taken_units.add(commit.unit)
             if sum(map(len, groups.values())) >= ROUND:
                 break
-        for pending in dropped:
-            self._waiting.remove(pending)
+        chosen: set[int] = set()
+        ready: list[Bundle] = []
         for key, group in groups.items():
             bundle = self._bundles.pop(key, None)
-            if bundle is not None:
-                error = bundle.task.exception()
-                if error is not None:
-                    self._fail(group, error)
-                    continue
-                ready.append(Bundle(group, bundle.task))
+            if bundle is None and (job := self.scope.preparation(key, [pending.commit for pending in group])):
+                self._bundles[key] = Bundle(group, asyncio.create_task(self._prepare(job)))
+            elif bundle is not None and (error := bundle.task.exception()) is not None:
+                self._fail(group, error)
             else:
-                job = self.scope.preparation(key, [pending.commit for pending in group])
-                if job is not None:
-                    self._bundles[key] = Bundle(group, asyncio.create_task(self._prepare(job)))
-                    continue
-            batch.extend(group)
-        chosen = set(map(id, batch))
-        batch = [pending for pending in self._waiting if id(pending) in chosen]
-        self._waiting = deque(pending for pending in self._waiting if id(pending) not in chosen)
-        return batch, ready
+                chosen |= set(map(id, group))
+                if bundle is not None:
+                    ready.append(Bundle(group, bundle.task))
+        batch: list[Pending] = []
+        left: deque[Pending] = deque()
+        held.clear()
+        for pending in self._waiting:
+            commit = pending.commit
+            if id(pending) in chosen and not held & {commit.unit, commit.connection}:
+                batch.append(pending)
+            else:
+                held |= {commit.unit, commit.connection} - {None}
+                left.append(pending)
+        self._waiting = left
+        taken = set(map(id, batch))
+        for bundle in ready:  # held back after all: prepared it stays
+            if id(bundle.pendings[0]) not in taken:
+                self._bundles[bundle.pendings[0].commit.unit] = bundle
+        return batch, [bundle for bundle in ready if id(bundle.pendings[0]) in taken]
 
     def _drop_abandoned(self) -> None:
         """Preparations whose commits were all taken back."""

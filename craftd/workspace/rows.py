@@ -27,6 +27,10 @@ class Place:
     def folder(self, session: str) -> Path:
         return self.root / "sessions" / session
 
+    def directory(self, session: str) -> str:
+        """The same as text, for what is done for every session."""
+        return f"{self.root}/sessions/{session}"
+
 
 @define(eq=False)
 class PlainRow:
@@ -90,7 +94,7 @@ class SessionRow:
         if self._value is None:
             if self.header:
                 self._value = sessions.view(
-                    self.stored, str(self.place.folder(self.id)), str(self.place.root), self.place.home
+                    self.stored, self.place.directory(self.id), str(self.place.root), self.place.home
                 )
             else:
                 self._value = dict(self.derived)

@@ -134,11 +134,12 @@ class DocumentUnit(Unit):
         return changes + issue_changes(old_issues, self._issues())
 
     def _load(self) -> Document | None:
-        """The document; a file of it that was there may be missing for a moment because somebody is about to save."""
+        """The document; not in the moment in which somebody saves it: a file is missing, or half of it is there."""
         deadline = time.monotonic() + ABSENCE_MS / 1000
         while True:
             loaded = self.table.shelf.load(self.root, self.key)
-            if not self._misses_a_file(loaded) or time.monotonic() > deadline:
+            unfinished = self._misses_a_file(loaded) or (loaded is not None and self._is_half_written(loaded))
+            if not unfinished or time.monotonic() > deadline:
                 return loaded
             time.sleep(0.002)
 
@@ -149,6 +150,11 @@ class DocumentUnit(Unit):
             mark is not None and prints.get(path) is None and (self.root / path).parent.is_dir()
             for path, mark in known.items()
         )
+
+    def _is_half_written(self, loaded: Document) -> bool:
+        if loaded.sound or (self.document is not None and self.document.prints == loaded.prints):
+            return False
+        return any(mark is not None and atomic.is_fresh(mark) for mark in loaded.prints.values())
 
     def _own(self, document: Document) -> dict[str, Record]:
         """Its records but those that another document holds."""

@@ -24,6 +24,7 @@ from craftd.model.ids import is_session_id, new_session_id
 from craftd.model.noun import Facts
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Record
+from craftd.store.atomic import ForeignWrite
 from craftd.store.layout import SHELVES
 from craftd.store.locks import FolderLock
 from craftd.store.transcript import Transcript
@@ -406,10 +407,16 @@ class Workspace:
         return lambda: self._prepare(key, transcript, commits if heavy else ())
 
     def _prepare(self, key: str, transcript: Transcript | None, commits: Sequence[Commit]) -> Any:
-        """In a pool thread; no commit on this unit runs meanwhile."""
+        """In a pool thread; no commit on this unit runs meanwhile.
+
+        What fails here is tried again in the round, where it gets its verdict.
+        """
         id = key.removeprefix(SESSIONS)
         if transcript is None:
-            transcript = Transcript.load(self.place.folder(id) / "session.jsonl", str(self.place.folder(id)))
+            try:
+                transcript = Transcript.load(self.place.folder(id) / "session.jsonl", str(self.place.folder(id)))
+            except OSError:
+                return None, None
         prepared = None
         row: SessionRow | None = self.sessions.get(id)
         if commits and row is not None and row.readable and transcript.writable and transcript.check():
@@ -420,7 +427,10 @@ class Workspace:
                 except CraftdError:
                     continue
             if unit.dirty:
-                prepared = transcript.prepare(unit.complete())
+                try:
+                    prepared = transcript.prepare(unit.complete())
+                except (OSError, ForeignWrite):
+                    pass
         return transcript, prepared
 
     def prepared(self, unit: Unit, result: Any) -> None:
