@@ -163,10 +163,10 @@ class Index:
             row = self.rows[entries[at][1]]
             if matches is not None and not matches(row):
                 continue
-            if len(items) >= min(count, PAGE_MOST) or size >= PAGE_BYTES:
+            text = b"" if len(items) >= min(count, PAGE_MOST) else row.text(fields)
+            if items and (not text or size + len(text) > PAGE_BYTES):
                 more = True
                 break
-            text = row.text(fields)
             items.append(text)
             size += len(text)
             last = entries[at]
