@@ -41,11 +41,16 @@ def parse_line(data: bytes, directory: str) -> Any:
 
     Raises: ValueError for what is no JSON.
     """
+    return json_text.loads(expand_line(data, directory))
+
+
+def expand_line(data: bytes, directory: str) -> bytes:
+    """A line that stands in a file below *directory* as JSON text of the same value without tokens."""
     if _TOKEN_BYTES in data:
         folder = _folder(directory)
         if folder is not None:
-            data = data.replace(_TOKEN_BYTES, folder.text)
-    return json_text.loads(data)
+            return data.replace(_TOKEN_BYTES, folder.text)
+    return data
 
 
 def contract(value: Any, directory: str) -> Any:

@@ -47,7 +47,7 @@ def open_append(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
 
 
-def open_read(path: Path) -> int:
+def open_read(path: Path | str) -> int:
     """Handle on an existing file for reading what was written so far."""
     return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
@@ -277,6 +277,6 @@ if os.environ.get("CRAFTD_TEST_DISK") == "lazy":
         _lazy.settle()
         _eager_copy_range(source, target, start, stop)
 
-    def open_read(path: Path) -> int:
+    def open_read(path: Path | str) -> int:
         _lazy.settle()
         return _eager_open_read(path)

@@ -53,6 +53,7 @@ class Head:
     """Line 1 and where the body begins. header is None where there is none; damage says why.
 
     first_line: number of the line the body begins in. alone: a new line 1 in place of this one changes no line number.
+    text: the bytes that `header` was read from.
     """
 
     header: Record | None
@@ -60,6 +61,7 @@ class Head:
     first_line: int
     alone: bool
     damage: tuple[Damage, ...]
+    text: bytes = b""
 
     @property
     def sound(self) -> bool:
@@ -113,7 +115,7 @@ def read_head(fd: int, size: int, directory: str, name: str) -> Head:
         body = start + len(first.raw) if glued else after
         damage = tuple(_head_damage(first, number, name))
         alone = number == 1 and not glued and ended
-        return Head(first.record or None, body, number if glued else number + 1, alone, damage)
+        return Head(first.record or None, body, number if glued else number + 1, alone, damage, first.raw)
     return Head(None, size, 1, False, (Damage("header-missing", None, "the file is empty"),))
 
 
