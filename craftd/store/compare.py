@@ -22,7 +22,7 @@ class Foreign:
     """A foreign write, as `Transcript.reload` found it. Positions are those of the reloaded transcript.
 
     appended, changed: positions of new lines and of lines with another content. changed_from: what each of the latter
-    said before, None where that cannot be found any more. deleted: ids of lines that are gone.
+    said before, None where that cannot be found any more. deleted: ids of lines that are gone for good.
     lost_own: lines (without LF) that we had acknowledged since opening and that their save dropped. reverted:
     (position, our line) where their save brought back what a line said before we changed it. Both are to be put back.
     unrecoverable: how many of those could not be found any more.
@@ -50,23 +50,33 @@ class Ours:
         """The latest lines by digest, oldest first, REMEMBERED_BYTES at most."""
         self.earlier: dict[str, int] = {}
         """For each line we changed, by id, the digest it had before."""
+        self._latest: dict[str, int] = {}
         self._bytes = 0
 
-    def remember(self, line: bytes) -> None:
+    def line(self, digest: int, identity: str | None) -> bytes | None:
+        """The line of that *digest*, else what we last said under that *identity*; None when it is forgotten."""
+        return self.lines.get(digest) or self.lines.get(self._latest.get(identity or "", 0))
+
+    def remember(self, line: bytes, identity: str | None) -> None:
         digest = hash(line)
+        if identity is not None:
+            self._latest[identity] = digest
         if digest in self.lines:
             return
         self.lines[digest] = line
         self._bytes += len(line)
         while self._bytes > REMEMBERED_BYTES and len(self.lines) > 1:
             self._bytes -= len(self.lines.pop(next(iter(self.lines))))
+        if len(self._latest) > 2 * len(self.lines):
+            self._latest = {identity: digest for identity, digest in self._latest.items() if digest in self.lines}
 
     def edited(self, old: Table, edits: Iterable[Edit]) -> None:
         """The lines of *old* were changed by *edits*."""
         for edit in edits:
             if edit.position is not None and edit.line is not None:
-                self.remember(edit.line)
-                if (identity := old.ids[edit.position]) is not None:
+                identity = old.ids[edit.position]
+                self.remember(edit.line, identity)
+                if identity is not None:
                     self.earlier[identity] = old.digests[edit.position]
 
 
@@ -87,6 +97,7 @@ def compared(
     what = _difference(old, new, earlier)
     new.mark_own(old.own_ids())
     lost = [line_of(position) for position in what.lost]
+    gone = [*what.deleted, *(position for position, line in zip(what.lost, lost, strict=True) if line is None)]
     reverted = [(position, line_of(at)) for position, at in what.reverted]
     return Foreign(
         header_before,
@@ -94,7 +105,7 @@ def compared(
         appended=what.appended,
         changed=tuple(position for position, _ in what.changed),
         changed_from=tuple(line_of(at) for _, at in what.changed),
-        deleted=tuple(identity for position in what.deleted if (identity := old.ids[position]) is not None),
+        deleted=tuple(identity for position in gone if (identity := old.ids[position]) is not None),
         lost_own=tuple(line for line in lost if line is not None),
         reverted=tuple((position, line) for position, line in reverted if line is not None),
         unrecoverable=lost.count(None) + sum(line is None for _, line in reverted),

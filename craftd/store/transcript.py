@@ -164,6 +164,11 @@ class Transcript(Reading):
         self._unsure.clear()
         with self._lock:
             self._adopt(actual, fingerprint, found)
+        if any(found.table.own):
+            try:
+                self._handle()  # should the next save drop one of them, it is still to be found there
+            except (OSError, ForeignWrite):
+                pass
         return foreign
 
     def _old_line(self, position: int) -> bytes | None:
@@ -174,7 +179,7 @@ class Transcript(Reading):
             line = os.pread(self._fd, table.lengths[position], self._head.body + table.offsets[position])
             if hash(line) == digest:
                 return line
-        return self._ours.lines.get(digest)
+        return self._ours.line(digest, table.ids[position])
 
     # Inner parts
 
@@ -329,11 +334,12 @@ class Transcript(Reading):
         if self._digest is not None:
             self._digest.update(data)
         for line, record in zip(lines, records, strict=True):
-            if isinstance(identity := record.get("id"), str):
+            identity = record.get("id")
+            if isinstance(identity, str):
                 self._recent.setdefault(identity, len(table))
+                self._ours.remember(line, identity)
             table.add(offset, line, record, own=True)
             offset += len(line) + 1
-            self._ours.remember(line)
         self._length, self._ended = offset, True
 
     def _parsed(self, lines: Sequence[bytes]) -> list[Record]:

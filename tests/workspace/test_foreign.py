@@ -127,6 +127,20 @@ async def test_acknowledged_lines_that_a_foreign_save_drops_are_put_back(house: 
     assert [event["origin"]["kind"] for event in house.heard("messages/didAppend")][-1] == "daemon"
 
 
+@pytest.mark.parametrize("save", [rename_over, in_place])
+async def test_a_line_of_ours_that_was_changed_and_then_dropped_is_put_back(house: House, save: Save) -> None:
+    stale = house.transcript().read_bytes()
+    await house.append(SESSION, "mine")
+    mirror = await Mirror.of(house)
+    save(house.transcript(), house.transcript().read_bytes().replace(b"text of mine", b"text of mine, changed"))
+    await house.sync()
+    save(house.transcript(), stale)
+    await house.sync()
+    assert await house.ids() == ["m1", "m2", "m3", "mine"]
+    mirror.follow(house.events)
+    await mirror.compare(house)
+
+
 async def test_lines_are_not_put_back_into_a_file_that_is_still_being_written(house: House) -> None:
     stale = house.transcript().read_bytes()
     await house.append(SESSION, "mine")
