@@ -29,6 +29,7 @@ from craftd.store.locks import AppLock
 from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
 from craftd.workspace.journal import Origin
+from craftd.workspace.registry import can_be_path
 from craftd.workspace.workspace import Surroundings, Workspace
 
 log = logging.getLogger(__name__)
@@ -111,6 +112,8 @@ class Daemon:
 
     def _around(self, folder: Path) -> list[str]:
         """Workspaces that are *folder*, contain it, or lie in it."""
+        if not can_be_path(str(folder)):
+            return []
         folder = Path(os.path.realpath(folder))
         found = []
         for id, known in self.home.known.items():

@@ -33,6 +33,7 @@ from craftd.workspace.registry import (
     RegistryUnit,
     SettingsUnit,
     Unregister,
+    can_be_path,
     folder_identity,
 )
 from craftd.workspace.rows import PlainRow
@@ -187,9 +188,9 @@ class Home:
             taken = {entry.name for entry in container.iterdir()} if container.is_dir() else set()
             root = container / workspaces.choose_slug(name or "", taken)
         else:
-            root = Path(portable.expand_home(path, self.around.home, cwd="/"))
-            if not (path.startswith(("/", "~", "$HOME", "${HOME}"))):
+            if not (path.startswith(("/", "~", "$HOME", "${HOME}")) and can_be_path(path)):
                 raise InvalidParams.of("value.path", "must be absolute, or begin with ~")
+            root = Path(portable.expand_home(path, self.around.home, cwd="/"))
         if root.exists() and not root.is_dir():
             raise InvalidState(f"{root} is not a folder", "file", ())
         settings = ObjectFile(root / REGISTRY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,16 +97,24 @@ def entries_of(config: Record | None, home: str) -> list[Entry]:
         if not isinstance(raw, dict):
             continue
         id, root = raw.get("id"), raw.get("rootPath")
-        if isinstance(id, str) and WORKSPACES.id_pattern.fullmatch(id) and isinstance(root, str) and root:
+        if isinstance(id, str) and WORKSPACES.id_pattern.fullmatch(id) and isinstance(root, str) and can_be_path(root):
             found.setdefault(id, Entry(id, Path(portable.expand_home(root, home)), raw))
     return list(found.values())
+
+
+def can_be_path(text: str) -> bool:
+    """Whether the system takes *text* as a path at all: not empty, no NUL, no half of a character."""
+    try:
+        return text != "" and "\0" not in text and os.fsencode(text) != b""
+    except UnicodeEncodeError:
+        return False
 
 
 def folder_identity(root: Path) -> tuple[int, int] | None:
     """(device, inode) of the folder, None where there is none: two entries with one identity are one scope."""
     try:
         found = root.stat()
-    except OSError:
+    except (OSError, ValueError):  # ValueError: no path at all
         return None
     return (found.st_dev, found.st_ino)
 
