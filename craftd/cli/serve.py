@@ -101,9 +101,9 @@ def _stop(places: Places) -> int | None:
     answer = link.ask("daemon/stop", reason="stop")
     if "error" in answer:
         raise click.ClickException(f"the daemon (pid {pid}) does not stop: {answer['error'].get('message')}")
-    ended = link.wait_for_end() and _released(places)
-    link.close()
-    if not ended:
+    ended = link.wait_for_end()
+    link.close()  # the daemon waits for the last client to hang up
+    if not (ended and _released(places)):
         raise click.ClickException(
             f"the daemon (pid {pid}) has not ended after {launch.PATIENCE:.0f} s, see {places.log}"
         )
