@@ -28,7 +28,10 @@ READ_ATTEMPTS: Final = 20
 """How often a file that changes while it is read is read again before the reader is told."""
 
 
-_TEMPORARY: Final = re.compile(r"\..+\.([0-9]+)-[0-9a-f]{8}\.tmp", re.DOTALL)
+_TEMPORARY: Final = re.compile(r"\..+\.([0-9]+-[0-9a-f]{4})[0-9a-f]{4}\.tmp", re.DOTALL)
+
+_LIFE: Final = token_hex(2)
+"""Tells this process from an earlier one with the same process id: in a container they are all alike."""
 
 
 class Expectation(Enum):
@@ -65,7 +68,12 @@ class ForeignWrite(Exception):
 
 
 class DirectoryNotFlushed(OSError):
-    """The new bytes are in place under their name, but a power loss may still bring the old ones back."""
+    """The new bytes are in place under their name, but a power loss may still bring the old ones back.
+
+    filename: the name that is not safe. new: fingerprint of a replaced file.
+    """
+
+    new: Fingerprint | None = None
 
 
 def of_stat(st: os.stat_result) -> Fingerprint:
@@ -144,7 +152,11 @@ def replace(
         raise
     if isinstance(expect, Fingerprint):
         swap_in(temporary, target, expect, new)
-    flush_name(target)
+    try:
+        flush_name(target)
+    except DirectoryNotFlushed as error:
+        error.new = new
+        raise
     return new
 
 
@@ -206,7 +218,7 @@ def flush_name(path: Path) -> None:
 
 def temporary_beside(path: Path) -> Path:
     """An unused hidden name in the same folder: ours alone, and invisible to the app."""
-    return path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}.tmp")
+    return path.with_name(f".{path.name}.{os.getpid()}-{_LIFE}{token_hex(2)}.tmp")
 
 
 def discard(path: Path) -> None:
@@ -220,18 +232,26 @@ def discard(path: Path) -> None:
         pass
 
 
-def sweep(folder: Path) -> None:
-    """Remove what killed processes left of their replacements in *folder*. Only for the one writer of that folder."""
-    for entry in os.scandir(folder):
-        match = _TEMPORARY.fullmatch(entry.name)
-        if match is not None and int(match[1]) != os.getpid():
-            discard(Path(entry.path))
+def leftovers(folder: Path) -> list[Path]:
+    """What other processes began in *folder* and never finished: true only for the one writer of that folder, who
+    alone may `discard` it. Nothing where the folder is a link or cannot be read.
+    """
+    try:
+        if folder.is_symlink():
+            return []
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries]
+    except OSError:
+        return []
+    ours = f"{os.getpid()}-{_LIFE}"
+    return [folder / name for name in names if (match := _TEMPORARY.fullmatch(name)) is not None and match[1] != ours]
 
 
 def create_folder(path: Path, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
-    """Make the folder *path* with *files* (name -> content) and empty *folders*, all of it or nothing, durably.
+    """Make the folder *path* with *files* (name -> content) and *folders*, all of it or nothing, durably.
 
-    It is built beside under a dot name and then moved in, so nobody ever sees half of it.
+    A file may lie in one of the folders. It is built beside under a dot name and then moved in, so nobody ever sees
+    half of it.
     Raises: FileExistsError if the name is taken. OSError: nothing is there. DirectoryNotFlushed: it is there, but not
     yet safe.
     """
@@ -247,7 +267,8 @@ def create_folder(path: Path, files: Mapping[str, bytes], folders: tuple[str, ..
                 disk.flush_full(fd)
             finally:
                 disk.close(fd)
-        disk.flush_directory(staged)
+        for folder in (*{(staged / name).parent for name in files} - {staged}, staged):
+            disk.flush_directory(folder)
         disk.move_folder(staged, path)
     except BaseException:
         discard(staged)

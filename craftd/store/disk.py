@@ -146,6 +146,11 @@ def make_directory(path: Path, mode: int | None = None) -> None:
         os.chmod(path, wanted)
 
 
+def remove_directory(path: Path) -> None:
+    """Remove an empty folder. OSError (ENOTEMPTY) if it is not."""
+    os.rmdir(path)
+
+
 def move_folder(source: Path, target: Path) -> None:
     """Move a folder within one file system. FileExistsError if *target* exists, OSError (EXDEV) across file systems."""
     rename_new(source, target)

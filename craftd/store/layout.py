@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 from craftd.model.labels import LABELS
 from craftd.model.projects import PROJECTS
 from craftd.model.skills import SKILLS
@@ -52,3 +56,20 @@ _SHELVES: tuple[Shelf, ...] = (
 
 SHELVES: dict[str, Shelf] = {shelf.noun.name: shelf for shelf in _SHELVES}
 """By the noun's name."""
+
+
+def written_folders(root: Path) -> Iterator[Path]:
+    """Every folder of the workspace *root* in which craftd makes or replaces something."""
+    yield root
+    yield root / ".claude-plugin"
+    for shelf in SHELVES.values():
+        if isinstance(shelf, Entries):
+            yield (root / shelf.file).parent
+    for room in ("sessions", *(shelf.folder for shelf in SHELVES.values() if isinstance(shelf, Folders))):
+        yield root / room
+        try:
+            with os.scandir(root / room) as entries:
+                inside = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        yield from (root / room / name for name in inside)

@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import re
-import secrets
 import stat
 import time
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 from attrs import frozen
 
-from craftd.store import disk
+from craftd.store import atomic, disk
 
 LONGEST_LOCK_FILE = 4096
 """Bytes of a lock file that are looked at; a true one has about 40."""
@@ -157,7 +156,7 @@ class AppLock:
             if (holder := _living_stranger(self.path)) is not None:
                 return holder
             content = {"pid": os.getpid(), "startedAt": time.time_ns() // 1_000_000}
-            temporary = self._temporary()
+            temporary = atomic.temporary_beside(self.path)
             try:
                 ours = _write(temporary, json.dumps(content, separators=(",", ":")).encode())
                 if self._put(temporary):
@@ -170,7 +169,7 @@ class AppLock:
         if not self.still_ours():
             self._ours = None
             return
-        aside = self._temporary()
+        aside = atomic.temporary_beside(self.path)
         disk.rename(self.path, aside)  # first take it off, then look: the app may write it in this moment
         if _identity(aside) == self._ours:
             disk.remove(aside)
@@ -202,9 +201,6 @@ class AppLock:
             disk.exchange(temporary, self.path)
             return False
         return True
-
-    def _temporary(self) -> Path:
-        return self.path.with_name(f"{self.path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
 
 
 def _living_stranger(path: Path) -> Holder | None:

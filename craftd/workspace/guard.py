@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
 from craftd.errors import ReadOnly
+from craftd.store import atomic
 from craftd.store.locks import AppLock, FolderLock
+
+log = logging.getLogger(__name__)
 
 
 @define(eq=False)
@@ -126,3 +131,16 @@ class FolderGuard:
     def give_back(self) -> None:
         with self._mutex:
             self.lock.give_back()
+
+
+def tidy(guard: Guard | FolderGuard, folders: Iterable[Path]) -> None:
+    """Remove what a killed daemon had begun to write in *folders*, if that may be now."""
+    left = [path for folder in folders for path in atomic.leftovers(folder)]
+    if not left:
+        return  # nothing is written, so no lock is taken
+    try:
+        with guard.writing():
+            for path in left:
+                atomic.discard(path)
+    except (ReadOnly, OSError) as error:
+        log.info("what a killed daemon left stays for now: %s", error)

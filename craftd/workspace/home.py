@@ -21,7 +21,7 @@ from craftd.model.workspaces import WORKSPACES
 from craftd.store.locks import FolderLock
 from craftd.store.watch import HOME, Watcher
 from craftd.workspace.commit import Commit, Done, Planned, Unit
-from craftd.workspace.guard import FolderGuard
+from craftd.workspace.guard import FolderGuard, tidy
 from craftd.workspace.index import Index
 from craftd.workspace.journal import DISK, Change, Journal, Origin
 from craftd.workspace.queue import Queue
@@ -91,9 +91,14 @@ class Home:
         self._tasks.append(self.around.spawn(self._keep_looking()))
 
     def _first_look(self) -> None:
+        tidy(self.around.guard, (self.config, self.config / "workspaces"))
         unit = self._registry_unit()
         unit.refresh()
         unit.publish()
+        for known in self.known.values():
+            guard = FolderGuard(self.around.guard, FolderLock(known.entry.root))
+            tidy(guard, (known.entry.root,))
+            guard.give_back()
 
     async def close(self) -> None:
         self._closed = True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from craftd.model.noun import Facts
 from craftd.model.records import Record, version_of
 from craftd.model.workspaces import WORKSPACES
 from craftd.store import atomic, disk
-from craftd.store.atomic import Fingerprint
+from craftd.store.atomic import DirectoryNotFlushed, Fingerprint
 from craftd.store.entries import Entries
 from craftd.store.layout import SHELVES
 from craftd.store.locate import ABSENCE_MS
@@ -85,8 +86,12 @@ class ObjectFile:
         self.value, self.problem = value, None
 
     def write(self, value: Record) -> None:
-        """Raises ForeignWrite, OSError."""
-        self.fingerprint = atomic.replace(self.path, json_text.dumps_indented(value), expect=self.fingerprint)
+        """Raises ForeignWrite, OSError; DirectoryNotFlushed when it is written, but not yet safe."""
+        try:
+            self.fingerprint = atomic.replace(self.path, json_text.dumps_indented(value), expect=self.fingerprint)
+        except DirectoryNotFlushed as error:
+            self.fingerprint, self.value = error.new, value
+            raise
         self.value = value
 
 
@@ -233,15 +238,24 @@ class RegistryUnit(Unit):
 
     def write(self) -> None:
         for tree in self.trees:
-            tree.make()
-        self.trees.clear()
+            try:
+                tree.make()
+            except DirectoryNotFlushed as error:
+                # The list does not name it yet, so nothing is written that counts.
+                raise OSError(error.errno, error.strerror, error.filename) from error
         if self._staged is not None:
-            self.file.write(self._staged)
-            self._staged = None
-            self._settle()
+            try:
+                self.file.write(self._staged)
+            finally:
+                if self.file.value is self._staged:  # also when only its name is not safe yet
+                    self._staged = None
+                    self.trees.clear()
+                    self._settle()
 
     def discard(self) -> None:
         self._staged = None
+        for tree in reversed(self.trees):
+            tree.undo()
         self.trees.clear()
 
     def publish(self) -> None:
@@ -309,30 +323,63 @@ class SettingsUnit(Unit):
         self.index.put(self.known.row(self.alias_of))
 
 
-@frozen
+@define
 class Tree:
-    """Folders and files of a new workspace; made where they are missing, nothing is replaced."""
+    """Folders and files of a new workspace. made: what of it was not there before."""
 
     root: Path
     config: Record
+    made: list[Path] = field(factory=list)
 
     def make(self) -> None:
-        missing = [folder for folder in (self.root, *self.root.parents) if not folder.exists()]
-        for folder in reversed(missing):
-            disk.make_directory(folder)
-            disk.flush_directory(folder.parent)
-        for name in (*workspaces.FOLDERS, ".claude-plugin"):
-            if not (self.root / name).exists():
-                disk.make_directory(self.root / name)
-        defaults = (
+        """A new folder is there with everything in it or not at all; in an existing one nothing is replaced.
+
+        Raises: OSError; then `undo`.
+        """
+        folders = (*workspaces.FOLDERS, ".claude-plugin")
+        values = (
             (".claude-plugin/plugin.json", workspaces.plugin_manifest(self.config["name"])),
             *((shelf.file, shelf.new_file()) for shelf in SHELVES.values() if isinstance(shelf, Entries)),
             (REGISTRY, self.config),  # last: with it the folder is a workspace
         )
-        for name, value in defaults:
+        files = {name: json_text.dumps_indented(value) for name, value in values}
+        if not self.root.exists():
+            for folder in reversed([folder for folder in self.root.parents if not folder.exists()]):
+                disk.make_directory(folder)
+                self.made.append(folder)
+                disk.flush_directory(folder.parent)
+            with self._making("", *folders, *files):
+                atomic.create_folder(self.root, files, folders)
+            return
+        for name in folders:
             if not (self.root / name).exists():
-                atomic.replace(self.root / name, json_text.dumps_indented(value), expect=None)
+                with self._making(name):
+                    disk.make_directory(self.root / name)
+        for name, data in files.items():
+            if not (self.root / name).exists():
+                with self._making(name):
+                    atomic.replace(self.root / name, data, expect=None)
         disk.flush_directory(self.root)
+
+    @contextmanager
+    def _making(self, *names: str) -> Iterator[None]:
+        """What somebody else made under the same name is not taken back."""
+        paths = [self.root / name for name in names]
+        try:
+            yield
+        except DirectoryNotFlushed:
+            self.made += paths
+            raise
+        self.made += paths
+
+    def undo(self) -> None:
+        """Take back what was made, as far as the disk allows and nobody has put anything into it."""
+        for path in reversed(self.made):
+            try:
+                (disk.remove_directory if path.is_dir() else disk.remove)(path)
+            except OSError:
+                pass
+        self.made.clear()
 
 
 @define(eq=False, kw_only=True)

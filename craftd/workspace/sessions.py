@@ -258,13 +258,15 @@ class SessionUnit(Unit):
                 disk.make_directory(bin)
                 disk.flush_directory(self.place.root)
             disk.move_folder(self.folder, bin / trash)
-            disk.flush_directory(bin)
+            self.row, self.header, self.gone = None, None, True
+            atomic.flush_name(bin / trash)
+            atomic.flush_name(self.folder)
         else:
-            hidden = self.folder.with_name(f".{self.id}.deleted")
+            hidden = atomic.temporary_beside(self.folder)
             disk.move_folder(self.folder, hidden)
-            disk.remove_tree(hidden)
-        disk.flush_directory(self.folder.parent)
-        self.row, self.header, self.gone = None, None, True
+            self.row, self.header, self.gone = None, None, True
+            atomic.discard(hidden)
+            atomic.flush_name(self.folder)
 
     def _settle(self) -> None:
         """What was staged is in the file: it is the base now."""

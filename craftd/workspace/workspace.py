@@ -25,14 +25,14 @@ from craftd.model.noun import Facts
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Record
 from craftd.store.atomic import ForeignWrite
-from craftd.store.layout import SHELVES
+from craftd.store.layout import SHELVES, written_folders
 from craftd.store.locks import FolderLock
 from craftd.store.transcript import Transcript
 from craftd.workspace import cache, foreign
 from craftd.workspace.commit import Commit, Done, Planned, Unit
 from craftd.workspace.eyes import Eyes
 from craftd.workspace.filters import session_filters
-from craftd.workspace.guard import FolderGuard, Guard
+from craftd.workspace.guard import FolderGuard, Guard, tidy
 from craftd.workspace.index import Index
 from craftd.workspace.journal import DAEMON, DISK, Change, Journal, now_ms
 from craftd.workspace.queue import Queue
@@ -113,6 +113,7 @@ class Workspace:
     _loop: asyncio.AbstractEventLoop = field(init=False)
     _touched: dict[str, float] = field(factory=dict)
     _tasks: list[asyncio.Task[Any]] = field(factory=list)
+    _tidying: asyncio.Task[None] = field(init=False)
     _told: bool = False
     _closed: bool = False
     verbs: Verbs = field(init=False)
@@ -187,6 +188,7 @@ class Workspace:
         self._eyes.open()
         self.supervise(self._verify(lambda row: row.body is None))
         self.supervise(self._keep_house())
+        self._tidying = self.supervise(self._tidy())
 
     def supervise(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start *work*; it ends with the workspace at the latest. If it fails, the others go on without it."""
@@ -499,6 +501,7 @@ class Workspace:
 
     async def sync(self) -> None:
         """Barrier: everything done to files and asked of the queue before this call is published after it."""
+        await asyncio.wait([self._tidying])
         await self._eyes.sweep()
         await self._eyes.decided()
         self.tell_missed()
@@ -533,9 +536,15 @@ class Workspace:
             if was_read_only and not self.read_only:
                 for id in list(self.owed):
                     self._mend(id)
+                self._tidying = self.supervise(self._tidy())
             if now - last_sweep >= self.around.sweep_every:
                 last_sweep = now
                 await self._eyes.sweep()
+
+    async def _tidy(self) -> None:
+        """Remove what a killed daemon left; not where another machine may be writing in this moment."""
+        if self.protected:
+            await self._loop.run_in_executor(self.around.pool, tidy, self.guard, written_folders(self.place.root))
 
     def _look_at_lock(self) -> None:
         try:

@@ -29,7 +29,8 @@ from craftd.store import disk
 
 CHANGING = (
     "create", "open_append", "write", "copy_range", "truncate", "flush", "flush_full", "flush_directory", "rename",
-    "rename_new", "exchange", "remove", "make_directory", "remove_tree", "keep_mode_and_owner", "set_mode",
+    "rename_new", "exchange", "remove", "make_directory", "remove_directory", "remove_tree", "keep_mode_and_owner",
+    "set_mode",
 )  # fmt: skip
 """The disk's functions, but for those made of them and `close`, whose errors the kernel reports on flushing."""
 
@@ -220,7 +221,7 @@ class Recorder:
         elif name == "exchange" and result:
             one, two = args[0].name, args[1].name
             self._change(args[0], lambda names: names.update({one: names[two], two: names[one]}))
-        elif name in ("remove", "remove_tree"):
+        elif name in ("remove", "remove_directory", "remove_tree"):
             gone = args[0].name
             self._change(args[0], lambda names: names.pop(gone))
         elif name == "make_directory":
@@ -375,6 +376,11 @@ class Killed:
     acknowledged: int = 0
     problems: list[str] = field(factory=list)
 
+    @property
+    def lost(self) -> bool:
+        """Whether something acknowledged was not there any more."""
+        return any("acknowledged was" in problem for problem in self.problems)
+
 
 class Program:
     """A process that runs *main*(say, *args*), forked from one that has imported everything, so it begins at once.
@@ -403,7 +409,7 @@ class Program:
 @functools.cache
 def _forking() -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.faults.harness", "tests.faults.victim"])
+    context.set_forkserver_preload(["tests.faults.harness", "tests.faults.victim", "tests.faults.scope_victim"])
     return context
 
 
@@ -425,7 +431,7 @@ def kill_rounds(
     rounds: int,
     shortest: float = 0.02,
     longest: float = 0.09,
-    stop_at_problem: bool = False,
+    until_a_loss: bool = False,
 ) -> Killed:
     """Start a program, kill it with SIGKILL at a random moment, look at what it left; again and again.
 
@@ -457,7 +463,7 @@ def kill_rounds(
         killed.rounds += 1
         killed.acknowledged += len(lines)
         killed.problems += check(lines)
-        if stop_at_problem and killed.problems:
+        if until_a_loss and killed.lost:
             break
     return killed
 

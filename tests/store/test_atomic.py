@@ -250,9 +250,21 @@ def test_a_broken_disk_leaves_no_half_folder(tmp_path: Path, break_disk: BreakDi
     assert names(tmp_path) == []
 
 
-def test_sweeping_removes_what_killed_writers_left_and_nothing_else(config: Path) -> None:
-    ours = f".config.json.{os.getpid()}-0123abcd.tmp"
-    for name in (".config.json.1-0123abcd.tmp", ours, "session.jsonl.tmp", ".hidden.tmp"):
-        config.with_name(name).write_bytes(b"")
-    atomic.sweep(config.parent)
-    assert names(config.parent) == sorted([ours, ".hidden.tmp", "config.json", "session.jsonl.tmp"])
+def test_what_killed_writers_left_is_known_from_everything_else(config: Path) -> None:
+    ours = atomic.temporary_beside(config)
+    of_another = config.with_name(".config.json.1-0123abcd.tmp")
+    of_an_earlier_life = config.with_name(f".config.json.{os.getpid()}-{_other_life(ours)}abcd.tmp")
+    for path in (ours, of_another, of_an_earlier_life, *map(config.with_name, ("session.jsonl.tmp", ".hidden.tmp"))):
+        path.write_bytes(b"")
+    assert sorted(atomic.leftovers(config.parent)) == sorted([of_another, of_an_earlier_life])
+
+
+def _other_life(ours: Path) -> str:
+    return "ffff" if f"{os.getpid()}-0" in ours.name else "0000"
+
+
+def test_nothing_is_left_over_in_a_linked_or_missing_folder(config: Path, tmp_path: Path) -> None:
+    config.with_name(".config.json.1-0123abcd.tmp").write_bytes(b"")
+    (link := tmp_path / "link").symlink_to(config.parent)
+    assert atomic.leftovers(config.parent)
+    assert atomic.leftovers(link) == atomic.leftovers(tmp_path / "none") == []
