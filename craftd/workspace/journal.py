@@ -85,7 +85,7 @@ class Journal:
         common |= {"epoch": self.epoch, "revision": self.revision, "at": at, "origin": origin.as_json(), **batch}
         change.revision = self.revision
         change.at = at
-        change.body = json_text.dumps(
+        change.body = json_text.dumps_to_keep(
             {"jsonrpc": "2.0", "method": change.method, "params": {**common, **change.members}}
         )
         self._keep(change)

@@ -51,7 +51,7 @@ class PlainRow:
         if fields is not None:
             return json_text.dumps(self.item().as_json(None if fields == ALL else fields))
         if self._text is None:
-            self._text = json_text.dumps(self.item().as_json(self.light))
+            self._text = json_text.dumps_to_keep(self.item().as_json(self.light))
         return self._text
 
 
@@ -117,7 +117,7 @@ class SessionRow:
         if fields is not None:
             return json_text.dumps(self.item().as_json(None if fields == ALL else fields))
         if self._text is None:
-            self._text = json_text.dumps(self.item().as_json(sessions.LIGHT))
+            self._text = json_text.dumps_to_keep(self.item().as_json(sessions.LIGHT))
         return self._text
 
 
@@ -138,7 +138,7 @@ def row_of(id: str, place: Place, header: Record | None, transcript: Transcript)
 
 def header_text(header: Record) -> bytes:
     """Stored form as text: what a row keeps of line 1."""
-    return json_text.dumps(header)
+    return json_text.dumps_to_keep(header)
 
 
 def sort_time(header: Record) -> int:

@@ -512,12 +512,18 @@ class Workspace:
         """Read whole what was only known by its first line, or changed while no daemon ran."""
         rows: list[SessionRow] = list(self.sessions)
         for row in rows:
-            if wanted(row) and row.fingerprint is not None and self.sessions.get(row.id) is row:
-                future = self.quietly(Reconcile(origin=DISK, id=row.id))
-                if future is None:
-                    return
-                await asyncio.wait([future])
-                await asyncio.sleep(0)
+            if not wanted(row) or row.fingerprint is None or self.sessions.get(row.id) is not row:
+                continue
+            fresh = await self.in_pool(foreign.verified, row) if row.away is None else row
+            if self.sessions.get(row.id) is not row:
+                continue
+            if fresh is not row and foreign.shows_the_same(fresh, row):
+                self.sessions.put(fresh)
+                continue
+            future = self.quietly(Reconcile(origin=DISK, id=row.id))
+            if future is None:
+                return
+            await asyncio.wait([future])
 
     async def _keep_house(self) -> None:
         """Fold what has been quiet, sweep now and then."""
