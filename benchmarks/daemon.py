@@ -132,6 +132,14 @@ class Daemon:
         """Seconds of CPU used by its threads."""
         return cpu_of(self.pid)
 
+    def settle(self) -> None:
+        """Wait until it has read what it reads in the background."""
+        quiet = 0
+        while quiet < 3:
+            before = self.cpu()
+            time.sleep(0.5)
+            quiet = quiet + 1 if self.cpu() - before < 0.01 else 0
+
     def resident(self) -> float:
         """MB of memory."""
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])

@@ -21,7 +21,7 @@ def measure(quick: bool) -> Iterator[Figure]:
     with daemon.running(sessions=sessions) as server:
         peer = server.connect()
         check_page(peer.timed("sessions/list", {"workspace": daemon.WORKSPACE, "limit": PAGE})[1], sessions)
-        settle(server)
+        server.settle()
         started = server.resident()
         used = server.cpu()
         time.sleep(seconds)
@@ -51,12 +51,3 @@ def measure(quick: bool) -> Iterator[Figure]:
         otherwise="the imports alone", at_most=150,
     )  # fmt: skip
     yield Figure(what=f"CPU while idle, {sessions:,} sessions, two sweeps", value=idle, unit="%", at_most=0.5)
-
-
-def settle(server: daemon.Daemon) -> None:
-    """Wait until the daemon has read what it reads in the background."""
-    quiet = 0
-    while quiet < 3:
-        before = server.cpu()
-        time.sleep(0.5)
-        quiet = quiet + 1 if server.cpu() - before < 0.01 else 0
