@@ -311,12 +311,14 @@ def _glued(content: bytes, directory: str) -> Iterator[Piece]:
 
 @frozen
 class Scan:
-    """Everything one pass over a file finds. ended: the file ends in LF (or is empty)."""
+    """Everything one pass over a file finds. ended: the file ends in LF (or is empty). line_one: hash of what stands
+    before the body, good within this process."""
 
     head: Head
     table: Table
     ended: bool
     digest: hashlib.blake2b = field(eq=False)
+    line_one: int
     kept: bool = False
     """The body begins with the bytes that were known before; the table is the old one and what follows."""
 
@@ -335,7 +337,7 @@ def scan(fd: int, size: int, directory: str, name: str, known: tuple[Body, Table
     ended = scan_body(fd, start, size, table, directory, body=head.body, line=line, digest=digest)
     if start == size:
         ended = kept or (size == 0 or os.pread(fd, 1, size - 1) == b"\n")
-    return Scan(head, table, ended, digest, kept)
+    return Scan(head, table, ended, digest, hash(os.pread(fd, head.body, 0)), kept)
 
 
 def _count_lines(fd: int, start: int, stop: int) -> int:

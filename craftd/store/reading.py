@@ -41,7 +41,7 @@ class Reading:
         self.fingerprint = known
         self._actual = actual
         self._head, self._table = found.head, found.table
-        self._ended = found.ended
+        self._ended, self._line_one = found.ended, found.line_one
         self._digest: hashlib.blake2b | None = found.digest
         self._length = known.size - found.head.body
         self._unfolded = self._beyond_header()

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from attrs import evolve
+
 from craftd.model import sessions
 from craftd.model.portable import parse_line
 from craftd.model.records import Record
@@ -65,12 +67,15 @@ class Transcript(Reading):
             self._swap(self._begin(None, {}), lines, records)
             return
         fd = self._handle()
+        if atomic.of_stat(os.fstat(fd)) != now:
+            raise ForeignWrite(self.path)
         data = _text(lines, self._ended)
         try:
             disk.write(fd, data)
         except OSError:
             self._cut_back(fd, data)
             raise
+        written = atomic.of_stat(os.fstat(fd))
         try:
             disk.flush(fd)
         except OSError:
@@ -78,8 +83,11 @@ class Transcript(Reading):
             self._cut_back(fd, data)
             raise
         after = atomic.fingerprint(self._actual)
-        if after is None or after.inode != now.inode or after.size != now.size + len(data):
+        # Written within one tick of the clock, the file looks the same; its line 1, at least, is compared.
+        touched = after != written or hash(os.pread(fd, self._head.body, 0)) != self._line_one
+        if after is None or touched or after.size != now.size + len(data):
             self._unsure.update(map(hash, lines))
+            self.distrust()
             raise ForeignWrite(self.path)
         with self._lock:
             self.fingerprint = after
@@ -127,6 +135,10 @@ class Transcript(Reading):
             prepared.discard()
             raise
         self._swap(prepared, lines, self._parsed(lines))
+
+    def distrust(self) -> None:
+        """The file is not what it looks like: `check` says no until it is read again."""
+        self.fingerprint = evolve(self.fingerprint, mtime_ns=-1)
 
     def close(self) -> None:
         """Give the handle back; the next append opens another.
@@ -293,6 +305,7 @@ class Transcript(Reading):
                 disk.flush_full(fd)
                 known = atomic.of_stat(os.fstat(fd))
                 head = read_head(fd, known.size, self.directory, self.path.parent.name)
+                line_one = hash(os.pread(fd, head.body, 0))
                 appender = disk.open_append(prepared.temporary)
         except BaseException:
             prepared.discard()
@@ -310,7 +323,7 @@ class Transcript(Reading):
             appended = len(data) + self._length - prepared.length
             self._unfolded = self._unfolded + len(data) if prepared.first_line is None else 0 if counted else appended
             self._fd, self.fingerprint, self._poisoned = appender, known, False
-            self._head, self._table, self._digest = head, table, digest
+            self._head, self._table, self._digest, self._line_one = head, table, digest, line_one
             self._ended, self._length = ended, known.size - len(data) - head.body
             if self._length < 0:
                 # Line 1 had no LF; the one we wrote belongs to it.

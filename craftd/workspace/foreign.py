@@ -239,7 +239,7 @@ def _met(unit: SessionUnit, transcript: Transcript) -> list[Change]:
         header = old.stored  # a broken line 1 never replaces the last good one in memory
     changes: list[Change] = []
     told = None if old is None else old.away or old.body
-    if told is not None and (old is None or old.away or old.fingerprint != transcript.fingerprint):
+    if told is not None and told != transcript.body():
         verdict = compare_body(unit.folder / "session.jsonl", told)
         if not transcript.check():
             raise ForeignWrite(transcript.path)

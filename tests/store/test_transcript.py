@@ -46,7 +46,7 @@ def test_an_append_writes_its_lines_and_nothing_else(path: Path, transcript: Tra
     assert_equal_to_the_file(transcript)
 
 
-def test_an_append_makes_the_same_disk_calls_and_reads_nothing_however_long_the_transcript(
+def test_an_append_makes_the_same_disk_calls_and_reads_line_one_alone_however_long_the_transcript(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[list[str]] = []
@@ -60,9 +60,12 @@ def test_an_append_makes_the_same_disk_calls_and_reads_nothing_however_long_the_
                 disk, name, lambda *args, real=real, name=name: (calls[-1].append(name), real(*args))[1]
             )
         with monkeypatch.context() as patched:
-            patched.setattr(os, "pread", None)
+            read: list[bytes] = []
+            real_pread = os.pread
+            patched.setattr(os, "pread", lambda *args, read=read: (read.append(real_pread(*args)), read[-1])[1])
             append(transcript, message("second"))
         monkeypatch.undo()
+        assert read == [transcript.path.read_bytes().splitlines(keepends=True)[0]]
     assert calls == [["write", "flush"]] * 2
 
 

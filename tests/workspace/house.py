@@ -241,7 +241,10 @@ def in_place(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-SAVES = (rename_over, rename_from_elsewhere, unlink_and_rename, rename_away_and_write, in_place)
+WHOLE_SAVES = (rename_over, rename_from_elsewhere, unlink_and_rename)
+"""Nobody ever sees half of the file."""
+
+SAVES = (*WHOLE_SAVES, rename_away_and_write, in_place)
 
 
 # A client's copy

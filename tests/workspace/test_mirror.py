@@ -14,20 +14,9 @@ from typing import Any
 import pytest
 
 from craftd.errors import IoError
-from tests.workspace.house import (
-    SAVES,
-    House,
-    Mirror,
-    line,
-    message,
-    rename_from_elsewhere,
-    rename_over,
-    same,
-    unlink_and_rename,
-)
+from tests.workspace.house import SAVES, WHOLE_SAVES, House, Mirror, line, message, rename_over, same
 
 SESSIONS = [f"26030{number}-calm-cedar" for number in range(1, 4)]
-WHOLE_SAVES = (rename_over, rename_from_elsewhere, unlink_and_rename)
 
 
 class Storm:
