@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -364,11 +365,14 @@ class Home:
                 return
 
     async def _keep_looking(self) -> None:
+        last = time.monotonic()
         while True:
-            read_only = self.around.guard.read_only
-            await asyncio.sleep(LOOK_EVERY_READ_ONLY if read_only else LOOK_EVERY)
-            self._tasks = [task for task in self._tasks if not task.done()]
-            self._look_soon()
+            await asyncio.sleep(LOOK_EVERY_READ_ONLY)
+            now = time.monotonic()
+            if self.around.guard.read_only or now - last >= LOOK_EVERY:
+                last = now
+                self._tasks = [task for task in self._tasks if not task.done()]
+                self._look_soon()
 
 
 @define(eq=False, kw_only=True)

@@ -529,23 +529,27 @@ class Workspace:
         """Fold what has been quiet, sweep now and then."""
         last_sweep = time.monotonic()
         while True:
+            was_read_only = self.read_only
             await asyncio.sleep(min(self.around.house_every, self.around.fold_after / 4))
             now = time.monotonic()
-            was_read_only = self.read_only
             await self._loop.run_in_executor(self.around.pool, self._look_at_lock)
-            for id, at in list(self._touched.items()):
-                if now - at >= self.around.fold_after:
-                    del self._touched[id]
-                    row = self.sessions.get(id)
-                    if row is not None and row.behind:
-                        self.quietly(Fold(origin=DAEMON, id=id))
-            if was_read_only and not self.read_only:
-                for id in list(self.owed):
-                    self._mend(id)
-                self._tidying = self.supervise(self._tidy())
+            if not self.read_only:
+                self._write_what_is_due(now)
+                if was_read_only:
+                    self._tidying = self.supervise(self._tidy())
             if now - last_sweep >= self.around.sweep_every:
                 last_sweep = now
                 await self._eyes.sweep()
+
+    def _write_what_is_due(self, now: float) -> None:
+        for id, at in list(self._touched.items()):
+            if now - at >= self.around.fold_after:
+                del self._touched[id]
+                row = self.sessions.get(id)
+                if row is not None and row.behind:
+                    self.quietly(Fold(origin=DAEMON, id=id))
+        for id in list(self.owed):
+            self._mend(id)
 
     async def _tidy(self) -> None:
         """Remove what a killed daemon left; not where another machine may be writing in this moment."""
