@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ def make_daemon() -> Iterator[Callable[..., Daemon]]:
             return daemons[-1]
 
         yield make
-        for daemon in daemons:
-            daemon.end()
+        with ExitStack() as all_of_them:  # whatever one of them says
+            for daemon in daemons:
+                all_of_them.callback(daemon.end)
 
 
 @pytest.fixture
