@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -186,6 +186,13 @@ class House:
 
     def lines(self, session: str = SESSION) -> list[Record]:
         return [json.loads(text) for text in self.transcript(session).read_bytes().split(b"\n") if text.strip(b"\0 ")]
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Wait for what comes without being asked for, and says nothing when it does."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 (files and threads, too, are waited for)
+            await asyncio.sleep(0.005)
 
 
 def message(id: str, content: str = "text", **more: Any) -> Record:

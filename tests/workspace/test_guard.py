@@ -8,7 +8,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +28,8 @@ from tests.workspace.house import (
     line,
     message,
     rename_over,
+    until,
 )
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    """Wait for what comes without being asked for."""
-    async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 (files and threads, too, are waited for)
-            await asyncio.sleep(0.005)
 
 
 class App:
