@@ -61,8 +61,9 @@ def test_an_append_makes_the_same_disk_calls_and_reads_line_one_alone_however_lo
             )
         with monkeypatch.context() as patched:
             read: list[bytes] = []
-            real_pread = os.pread
-            patched.setattr(os, "pread", lambda *args, read=read: (read.append(real_pread(*args)), read[-1])[1])
+            patched.setattr(
+                os, "pread", lambda *args, read=read, real=os.pread: (read.append(real(*args)), read[-1])[1]
+            )
             append(transcript, message("second"))
         monkeypatch.undo()
         assert read == [transcript.path.read_bytes().splitlines(keepends=True)[0]]
