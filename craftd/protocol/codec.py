@@ -92,10 +92,6 @@ def json_name(value: Any) -> str:
     return _JSON_NAMES.get(type(value), type(value).__name__)
 
 
-def is_optional(tp: Any) -> bool:
-    return _is_union(tp) and type(None) in get_args(tp)
-
-
 def _is_union(tp: Any) -> bool:
     return get_origin(tp) in (Union, types.UnionType)
 

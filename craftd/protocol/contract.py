@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import ClassVar, TypeAlias, cast
 
 from attrs import field, frozen, make_class
 
@@ -244,8 +244,3 @@ def _subclass(base: type, words: str, doc: str) -> type:
     """A class of its own per method, without the price of generating one."""
     name = "".join(word[:1].upper() + word[1:] for word in words.split())
     return type(name, (base,), {"__slots__": (), "__doc__": doc, "__module__": __name__})
-
-
-def parents_of(params: Any, noun: Noun) -> tuple[str, ...]:
-    """Ids of the records that the params name as parents, in the noun's order."""
-    return tuple(getattr(params, name) for name in noun.parents)

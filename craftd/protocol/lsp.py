@@ -43,6 +43,13 @@ def knows(method: str) -> bool:
     return types.message_direction(method) in ("clientToServer", "both")
 
 
+def is_notification(method: str) -> bool:
+    """Is *method* one that a client sends without an id?"""
+    from lsprotocol import types
+
+    return knows(method) and types.METHOD_TO_TYPES[method][1] is None
+
+
 def structure(method: str, params: Any) -> Any:
     """An instance of lsprotocol's params class of *method*, None if it has none.
 

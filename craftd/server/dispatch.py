@@ -110,8 +110,6 @@ class Handlers:
 
     def __init__(self) -> None:
         self._by_class: dict[type, Handler] = {}
-        self.lsp: dict[str, Handler] = {}
-        """Handlers of LSP's own methods; their params are lsprotocol's instances."""
 
     def handles(self, function: _Handler) -> _Handler:
         """Decorator: *function(call, params)* serves every method whose params class is, or inherits from, the
@@ -123,15 +121,6 @@ class Handlers:
         self._by_class[cls] = function
         return function
 
-    def handles_lsp(self, method: str) -> Callable[[_Handler], _Handler]:
-        """Decorator: *function(call, params)* serves the LSP request or notification *method*."""
-
-        def add(function: _Handler) -> _Handler:
-            self.lsp[method] = function
-            return function
-
-        return add
-
     def find(self, method: Method) -> Handler | None:
         """Raises: TypeError for a change that is no coroutine function: only those begin in the order sent."""
         handler = next((self._by_class[cls] for cls in method.params.__mro__ if cls in self._by_class), None)
@@ -142,7 +131,6 @@ class Handlers:
 
 HANDLERS = Handlers()
 handles = HANDLERS.handles
-handles_lsp = HANDLERS.handles_lsp
 
 
 @frozen
@@ -183,7 +171,6 @@ class Dispatcher:
             if (handler := handlers.find(row)) is not None
         }
         """Methods that have a handler: the others do not exist for a client."""
-        self._handlers = handlers
         self._keys: WeakKeyDictionary[Any, keys.Keys] = WeakKeyDictionary()
         self._heard: set[asyncio.Future[Any]] = set()
         self._count = 0
@@ -294,6 +281,9 @@ class Dispatcher:
         if row is None and connection.lifecycle.starting:
             log.debug("%s: %s before initialize was answered", connection.id, method)
             return
+        if row is None and not lsp.is_notification(method):
+            log.debug("%s: %s is no notification", connection.id, method)
+            return
         try:
             call = self._call(connection, method, message.params)
             heard = asyncio.ensure_future(self._in_scope(self._scope(call), call))
@@ -348,7 +338,7 @@ class Dispatcher:
             if not lsp.knows(method):
                 raise MethodNotFound(method)
             params = lsp.structure(method, params)  # wrong params are wrong even where the method is not served
-            handler = self._handlers.lsp.get(method) or editor.SERVED.get(method)
+            handler = editor.SERVED.get(method)
             if handler is None:
                 raise MethodNotFound(method)
         return Call(connection, self, Served.of(_LSP_ROW, handler), params, params)

@@ -236,6 +236,14 @@ async def test_a_notification_of_a_client_runs_its_handler_and_has_no_answer(toy
     assert [m for m in wire.received if "method" in m or m.get("id", 0) is None] == []
 
 
+async def test_a_request_sent_without_an_id_does_nothing(toys: Toys, wire: Wire) -> None:
+    arguments = ["toys/create", {"value": {}}]
+    wire.send(COMMAND, {"command": "craft.call", "arguments": arguments})
+    wire.send("initialize", {"capabilities": {}, "processId": None, "rootUri": None})
+    await wire.call("toys/echo")
+    assert (toys.core.shelves["a"].log, len(toys.core.wishes)) == ([], 1)
+
+
 async def test_reports_of_changed_files_are_passed_on(toys: Toys, wire: Wire) -> None:
     changes = [{"uri": "file:///shelves/a/x%20y.json", "type": 2}, {"uri": "untitled:z", "type": 1}]
     wire.send("workspace/didChangeWatchedFiles", {"changes": changes})
