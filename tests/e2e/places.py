@@ -18,8 +18,9 @@ WORKSPACE = "ws_0a1b2c3d"
 
 _RUN = """
 import sys
-from craftd.server import core, daemon, dispatch
-from craftd.workspace import home, workspace
+from functools import partial
+from craftd.server import core, daemon, dispatch, outbox
+from craftd.workspace import home
 {changes}
 sys.exit(daemon.run(sys.argv[1], auto={auto}))
 """
@@ -36,9 +37,10 @@ def set_up(daemon: Daemon, *cases: str) -> Path:
     return root
 
 
-def start_impatient(daemon: Daemon, *, auto: bool = False, **constants: float) -> None:
+def start_impatient(daemon: Daemon, *, auto: bool = False, house_every: float = 5.0, **constants: float) -> None:
     """Start *daemon* with other values for module constants: `core__IDLE_SECONDS=0.2`. Returns when it listens."""
     changes = "\n".join(f"{name.replace('__', '.')} = {value!r}" for name, value in constants.items())
+    changes += f"\ncore.Surroundings = partial(core.Surroundings, house_every={house_every})"
     errors = (daemon.base / "stderr").open("ab")
     daemon.process = subprocess.Popen(
         [sys.executable, "-c", _RUN.format(changes=changes, auto=auto), daemon.places.config],
