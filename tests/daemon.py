@@ -33,6 +33,7 @@ class Daemon:
     home: str = ""
     process: subprocess.Popen[bytes] | None = None
     environment: dict[str, str] = field(factory=dict)
+    _wires: list[Wire] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
         runtime = self.base / "run"
@@ -84,8 +85,11 @@ class Daemon:
             time.sleep(0.01)
 
     def stop(self) -> int:
-        """End it as a person would; its exit code."""
+        """End it as a person would, its clients first; its exit code."""
         assert self.process is not None
+        for wire in self._wires:
+            wire.hang_up()  # the daemon gives who is still there a second to go
+        self._wires.clear()
         self.process.send_signal(signal.SIGTERM)
         return self._gone()
 
@@ -120,7 +124,8 @@ class Daemon:
         """A connection on which nothing was said yet."""
         card = rendezvous.read_card(self.places)
         assert card is not None
-        return await Wire.connect(card.socket)
+        self._wires.append(await Wire.connect(card.socket))
+        return self._wires[-1]
 
 
 def snapshot(folder: Path) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from attrs import define, field
 from craftd.model import json_text
 from craftd.protocol.framing import Decoder, encode
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Seconds: nothing in a test takes that long unless it never comes."""
 
 
@@ -129,6 +130,13 @@ class Wire:
     async def closed(self) -> None:
         """Wait until the daemon has closed the connection."""
         await self.wait(lambda m: "closed" in m)
+
+    def hang_up(self) -> None:
+        """Close both directions now, even where the event loop does not run on."""
+        try:
+            self.writer.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # closed already
 
     async def close(self) -> None:
         if self._task is not None:

@@ -18,14 +18,12 @@ import pytest
 from craftd.protocol import rendezvous
 from craftd.protocol.framing import encode
 from tests.daemon import CRAFTD, Daemon
-from tests.wire import Failed, Wire
+from tests.wire import PATIENCE, Failed, Wire
 
 Connect = Callable[..., Awaitable[Wire]]
 CASES = Path(__file__).parents[1] / "field_bugs"
 WORKSPACE = "ws_0a1b2c3d"
 FRAMES = json.loads((CASES / "O17_O18_O19" / "frames.json").read_bytes())
-PROMPT = 5.0
-"""Seconds in which a process whose client is gone must have ended."""
 
 
 def set_up(daemon: Daemon, *cases: str) -> Path:
@@ -348,7 +346,7 @@ class Editor:
         self.wire.start_reading()
 
     async def ended(self) -> int:
-        async with asyncio.timeout(PROMPT):
+        async with asyncio.timeout(PATIENCE):
             return await self.process.wait()
 
 
@@ -474,7 +472,7 @@ async def test_o21_the_language_server_ends_with_the_editor(
     ended = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().add_reader(watched, ended.set_result, None)
     try:
-        async with asyncio.timeout(PROMPT):
+        async with asyncio.timeout(PATIENCE):
             await ended
     finally:
         asyncio.get_running_loop().remove_reader(watched)

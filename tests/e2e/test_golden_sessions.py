@@ -238,7 +238,7 @@ async def test_reading_changes_no_byte(make_daemon: Callable[..., Daemon], root:
         daemon.start()
         client = await connect(daemon, "ws")
         listed = await everything(client, "sessions/list", limit=500)
-        for size in (1, 2, 3, 50, 500):
+        for size in (1, 3, 500):
             for item in listed:
                 session = item["id"]
                 if MESSAGES.get(session, ["m1"]) and item["value"].get("messageCount"):
