@@ -41,6 +41,10 @@ class Unit(ABC):
         Raises: ForeignWrite (somebody wrote in between: refresh and plan again), OSError.
         """
 
+    def told_late(self) -> list[Change]:
+        """What is different for readers that only the new base shows: damage that is gone because of the writing."""
+        return []
+
     @abstractmethod
     def discard(self) -> None:
         """Forget what is staged."""

@@ -99,7 +99,7 @@ def while_away(before: Mapping[str, SessionRow], after: Mapping[str, SessionRow]
             changes.append(telling.created(row.item()))
         elif old is not row:
             changes += _line_one(row, old)
-            changes += issue_changes(_issues_of(old), _issues_of(row))
+            changes += damage_changes(old, row)
     return changes
 
 
@@ -251,8 +251,8 @@ def _met(unit: SessionUnit, transcript: Transcript) -> list[Change]:
     unit.rebase()
     assert unit.row is not None
     if old is None:
-        return [telling.created(unit.row.item()), *issue_changes({}, _issues_of(unit.row))]
-    return changes + _line_one(unit.row, old) + issue_changes(_issues_of(old), _issues_of(unit.row))
+        return [telling.created(unit.row.item()), *damage_changes(None, unit.row)]
+    return changes + _line_one(unit.row, old) + damage_changes(old, unit.row)
 
 
 def _reloaded(unit: SessionUnit, transcript: Transcript, foreign: Foreign) -> list[Change]:
@@ -277,7 +277,7 @@ def _reloaded(unit: SessionUnit, transcript: Transcript, foreign: Foreign) -> li
     unit.header = header
     unit.rebase(behind=old.behind)
     assert unit.row is not None
-    return changes + _line_one(unit.row, old) + issue_changes(_issues_of(old), _issues_of(unit.row))
+    return changes + _line_one(unit.row, old) + damage_changes(old, unit.row)
 
 
 def _ids(records: Iterable[Record]) -> list[str]:
@@ -392,8 +392,13 @@ def _line_range(line: int) -> dict[str, Any]:
     return {"start": {"line": line - 1, "character": 0}, "end": {"line": line, "character": 0}}
 
 
-def _issues_of(row: SessionRow) -> dict[str, list[Issue]]:
-    return {issue_path(row.id): damage_issues(row.id, row.damage)} if row.damage else {}
+def damage_changes(old: SessionRow | None, new: SessionRow | None) -> list[Change]:
+    """`issues/didChange` when one damage came or went; None: no session."""
+    return issue_changes(_issues_of(old), _issues_of(new))
+
+
+def _issues_of(row: SessionRow | None) -> dict[str, list[Issue]]:
+    return {issue_path(row.id): damage_issues(row.id, row.damage)} if row is not None and row.damage else {}
 
 
 def empty_folders(root: Path, now: int) -> dict[str, list[Issue]]:

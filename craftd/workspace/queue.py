@@ -304,6 +304,9 @@ class Queue:
                     # writing beside another change (a repeat of it) may need it without.
                     return foreign + [one for pending in group for one in self._attempt(unit, [pending], done)]
                 refuse([one for one in outcomes if one.staged], as_failure(error))
+                return foreign + outcomes
+            if late := unit.told_late():
+                outcomes.insert(0, Outcome(DAEMON, late))
             return foreign + outcomes
         return foreign + failed(group, IoError("EAGAIN", "another program keeps writing this file"))
 

@@ -58,6 +58,7 @@ class SessionUnit(Unit):
     owed: list[Record] = field(factory=list)
     prepared: Prepared | None = None
     _row_base: SessionRow | None = field(init=False)
+    _row_met: SessionRow | None = None
     _header_base: Record | None = None
     _counters: Counters | None = None
     _records: list[Record] = field(factory=list)
@@ -176,8 +177,11 @@ class SessionUnit(Unit):
     def refresh(self) -> list[Change]:
         self.gone = False
         changes = foreign.look(self)
-        self._header_base = self.header
+        self._header_base, self._row_met = self.header, self.row
         return changes
+
+    def told_late(self) -> list[Change]:
+        return foreign.damage_changes(self._row_met, self.row)
 
     def mend(self, *, patient: bool = True) -> list[Change]:
         """Put back what is owed, behind what is there now.

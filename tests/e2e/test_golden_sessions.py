@@ -68,16 +68,17 @@ UNREADABLE = {
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the copies of the recorded workspace are: `read` is only read, `written` is changed."""
+    """Where the copies of the recorded workspace are: `read` is only read, the others are changed."""
     return tmp_path_factory.mktemp("golden")
 
 
 @pytest.fixture(scope="module")
 def daemon(make_daemon: Callable[..., Daemon], root: Path) -> Daemon:
     daemon = make_daemon(home=golden.HOME)
-    for name in ("read", "written"):
-        shutil.copytree(RECORDED, root / name)
-    daemon.register(read=root / "read", written=root / "written")
+    roots = {name: root / name for name in ("read", "written", "mended")}
+    for place in roots.values():
+        shutil.copytree(RECORDED, place)
+    daemon.register(**roots)
     daemon.start()
     return daemon
 
@@ -324,6 +325,38 @@ async def test_a_rename_of_a_damaged_session_keeps_every_byte_that_somebody_coul
     assert [line.rstrip(b"\r") for line in rest if line.strip()] == kept
     again = (await writer.call("messages/list", {"session": session}))["items"]
     assert [item["value"] for item in again] == [item["value"] for item in messages]
+
+
+MENDED: dict[str, list[str]] = {
+    "260401-torn-tail": ["line-unreadable"],
+    "260404-header-only": [],
+    "260408-tmp-only": [],
+    "260415-wrong-id": [],
+}
+"""Damaged session -> what is still reported when line 1 and a message were written; all others: the same as before."""
+
+
+@pytest.mark.parametrize("session", sorted(set(DAMAGE) - UNREADABLE))
+async def test_whoever_follows_is_told_what_a_change_has_mended(
+    daemon: Daemon, root: Path, connect: Connect, session: str
+) -> None:
+    client = await connect(daemon, "mended")
+    await client.call("events/subscribe", {"workspace": "mended"})
+    await client.call("sessions/update", {"id": session, "patch": {"set": {"name": "Renamed"}}})
+    await client.call("messages/append", {"session": session, "messages": [{"type": "user", "content": "x"}]})
+    codes = [code for code, _ in DAMAGE[session]]
+    left = MENDED.get(session, ["line-unreadable" if code == "torn-tail" else code for code in codes])
+    listed = (await client.call("issues/list", {"workspace": "mended"}))["items"]
+    issues = [issue for issue in listed if issue.get("id") == session]
+    assert [issue["code"] for issue in issues] == left
+    told = client.notifications("issues/didChange")
+    assert [one["path"] for one in told] == [f"sessions/{session}/session.jsonl"] * len(told)
+    if left != codes:
+        assert told[-1]["issues"] == issues
+    else:
+        assert not told
+    info = (await client.call("sessions/get", {"id": session}))["item"].get("info", {})
+    assert [damage["code"] for damage in info.get("damage", [])] == left
 
 
 WORKSPACES = {
