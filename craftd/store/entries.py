@@ -8,10 +8,10 @@ from typing import Any
 
 from attrs import evolve, field, frozen
 
-from craftd.errors import Corrupt, Forbidden, Issue, Ref, ValidationFailed
+from craftd.errors import Corrupt, Issue, Ref, ValidationFailed
 from craftd.model.noun import Facts, Noun
 from craftd.model.records import Record
-from craftd.store import atomic, files
+from craftd.store import atomic, confine, files
 from craftd.store.atomic import Fingerprint
 from craftd.store.files import Document, JsonForm, Problem
 
@@ -60,8 +60,7 @@ class Entries:
         self, root: Path, key: str, document: Document | None, changes: Mapping[str, Record | None], facts: Facts
     ) -> Document | None:
         document = document or self._document(None, None)
-        if document.linked:
-            raise Forbidden(f"{self.file} is reached through a link: it is read, never written", path=self.file)
+        confine.check_writable(root, root / self.file)
         if not document.sound:
             ref = Ref(self.noun.name, next(iter(changes)))
             raise Corrupt(f"{self.file} cannot be used as it is", (root / self.file).as_uri(), ref)

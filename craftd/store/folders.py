@@ -9,10 +9,10 @@ from typing import Final
 
 from attrs import field, frozen
 
-from craftd.errors import Corrupt, Forbidden, InvalidParams, Issue, Ref
+from craftd.errors import Corrupt, InvalidParams, Issue, Ref
 from craftd.model.noun import Facts, Noun
 from craftd.model.records import Record
-from craftd.store import atomic, disk, files
+from craftd.store import atomic, confine, disk, files
 from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.files import Document, Form, JsonForm, Parsed, Problem
 
@@ -86,17 +86,10 @@ class Folders:
         if not kept:
             return document
         [(id, new)] = kept.items()
-        if document is not None:
-            self._require_writable(root, document, id)
+        if document is not None and not document.sound:
+            raise Corrupt(f"{key}/{self.main} cannot be read", (root / key).as_uri(), Ref(self.noun.name, id))
         contents = self._contents(root, key, document, id, new)
         return self._write(root, key, document, contents)
-
-    def _require_writable(self, root: Path, document: Document, id: str) -> None:
-        ref = Ref(self.noun.name, id)
-        if document.linked:
-            raise Forbidden(f"{document.key} is a link: it is read, never written", path=document.key)
-        if not document.sound:
-            raise Corrupt(f"{document.key}/{self.main} cannot be read", (root / document.key).as_uri(), ref)
 
     def _contents(
         self, root: Path, key: str, document: Document | None, id: str, new: Record
@@ -134,6 +127,9 @@ class Folders:
         self, root: Path, key: str, document: Document | None, contents: dict[str, bytes | None]
     ) -> Document | None:
         before = {} if document is None else document.content
+        for path, data in contents.items():
+            if data != before.get(path):
+                confine.check_writable(root, root / path)
         if document is None and not (root / key).exists():
             files.make_folders(root / self.folder, root)
             inside = {path.rpartition("/")[2]: data for path, data in contents.items() if data is not None}
@@ -159,6 +155,7 @@ class Folders:
     def _delete(self, root: Path, key: str, now: int) -> None:
         """One rename into the trash; a link is removed and what it leads to stays."""
         folder = root / key
+        confine.check_removable(root, folder)
         if folder.is_symlink():
             disk.remove(folder)
             atomic.flush_name(folder)

@@ -219,6 +219,22 @@ def test_a_linked_folder_is_read_and_never_written(tmp_path: Path) -> None:
         LABELS.save(root, "labels/config.json", document, {"a": None}, FACTS)
 
 
+def test_a_linked_file_is_written_at_its_target_only_in_the_workspace(tmp_path: Path) -> None:
+    write(tmp_path, "elsewhere.json", TREE)
+    (root := tmp_path / "ws").mkdir()
+    write(root, "labels/own.json", TREE)
+    link, before = root / "labels/config.json", (root / "labels/own.json").read_bytes()
+    link.symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(Forbidden, match=r"labels/config\.json"):
+        save(root, {"a": None})
+    assert (tmp_path / "elsewhere.json").read_bytes() == before
+    link.unlink()
+    link.symlink_to("own.json")
+    save(root, {"a": None})
+    assert link.is_symlink()
+    assert (root / "labels/own.json").read_bytes() != before
+
+
 @pytest.mark.parametrize(("path", "known"), [("labels/config.json", True), ("labels", True), ("labels/x", False)])
 def test_a_changed_path_leads_to_the_file(path: str, known: bool) -> None:
     assert (LABELS.key_of(path) == "labels/config.json") is known

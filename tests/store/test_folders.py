@@ -268,6 +268,32 @@ def test_linked_skills_are_read_never_written_and_deleted_as_links(tmp_path: Pat
     assert (outside / "shared-skill/SKILL.md").read_bytes() == before + b"more\n"
 
 
+def test_a_linked_room_is_read_and_never_changed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    shutil.copytree(FIELD_BUGS / "O16" / "outside", outside)
+    (root := tmp_path / "ws").mkdir()
+    (root / "skills").symlink_to(outside)
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    document = load(SKILLS, root, "skills/shared-skill")
+    with pytest.raises(Forbidden):
+        SKILLS.save(root, "skills/new", None, {"new": {"name": "n", "description": "d", "content": ""}}, FACTS)
+    with pytest.raises(Forbidden):
+        SKILLS.save(root, "skills/shared-skill", document, {"shared-skill": None}, FACTS)
+    assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
+
+
+def test_a_linked_file_outside_is_not_written_and_holds_up_no_change_of_others(tmp_path: Path) -> None:
+    put(tmp_path, "guide.md", "shared")
+    put(root := tmp_path / "ws", "sources/web/config.json", '{"id": "web_1", "slug": "web", "name": "Web"}')
+    (root / "sources/web/guide.md").symlink_to(tmp_path / "guide.md")
+    saved = change(SOURCES, root, "sources/web", lambda value: {**value, "name": "Other"})
+    assert (saved.records["web"]["name"], saved.records["web"]["guide"]) == ("Other", "shared")
+    with pytest.raises(Forbidden, match=r"sources/web/guide\.md"):
+        change(SOURCES, root, "sources/web", lambda value: {**value, "name": "Third", "guide": "mine"})
+    assert (tmp_path / "guide.md").read_bytes() == b"shared"
+    assert load(SOURCES, root, "sources/web") == saved
+
+
 def test_skills_with_a_colon_are_reported_and_hide_no_neighbour() -> None:
     root = FIELD_BUGS / "O13" / "ws"
     loaded = {key: load(SKILLS, root, key) for key in SKILLS.keys(root)}
