@@ -25,6 +25,7 @@ JS_WHITESPACE = (
 
 _DIGITS_ALIKE = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))
 _NESTED = frozenset({dict, list})
+_COMPARED_AS_THEY_ARE = frozenset({str, int, bool})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ARRAY_INDEX_LIMIT = 2**32 - 1
 
@@ -86,7 +87,12 @@ def canonical(value: Any) -> bytes:
 
 def equal(one: Any, other: Any) -> bool:
     """Whether two JSON values have the same `canonical` text."""
-    return one is other or canonical(one) == canonical(other)
+    if one is other:
+        return True
+    kind = type(one)
+    if kind is type(other) and kind in _COMPARED_AS_THEY_ARE:
+        return bool(one == other)
+    return canonical(one) == canonical(other)
 
 
 def depth_exceeds(value: Any, limit: int) -> bool:

@@ -285,7 +285,8 @@ SESSIONS = Noun(
 
 def following(header: Record, counters: Counters, records: Sequence[Record]) -> Record:
     """*header* with the values that follow from *records* appended; counters: after them."""
-    new = {**{k: v for k, v in header.items() if k not in _COUNTED}, **counters.header_fields()}
+    counted = counters.header_fields()
+    new = {name: value for name, value in header.items() if name not in _COUNTED or name in counted} | counted
     times = [record["timestamp"] for record in records if isinstance(record.get("timestamp"), int)]
     if times:
         for name in ("lastMessageAt", "lastUsedAt"):
@@ -293,7 +294,7 @@ def following(header: Record, counters: Counters, records: Sequence[Record]) -> 
             new[name] = max(times[-1], known) if isinstance(known, int) else times[-1]
     if any(record.get("type") == "assistant" and not record.get("isIntermediate") for record in records):
         new["hasUnread"] = True
-    return ordered(new)
+    return new if new.keys() <= header.keys() else ordered(new)
 
 
 def caught_up(header: Record, counters: Counters) -> Record:

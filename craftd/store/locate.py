@@ -76,12 +76,16 @@ def scan_file(
         disk.close(fd)
 
 
+def in_linked_folder(path: Path) -> bool:
+    return os.path.islink(os.path.dirname(path))
+
+
 def damage_of_place(path: Path, actual: Path) -> tuple[Damage, ...]:
     """Damage that lies not in the file but in where it is."""
     found: list[Damage] = []
     if actual.name != path.name:
         found.append(Damage("rescued", None, f"read from {actual.name}; {path.name} is missing"))
-    if path.parent.is_symlink():
+    if in_linked_folder(path):
         found.append(Damage("linked", None, "the session's folder is a link"))
     return tuple(found)
 

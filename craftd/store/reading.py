@@ -14,7 +14,7 @@ from craftd.model.records import Record
 from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.lines import Body, Scan, Segment, new_digest, same_beginning, segment
-from craftd.store.locate import damage_of_place, locate, scan_file
+from craftd.store.locate import damage_of_place, in_linked_folder, locate, scan_file
 from craftd.store.table import Damage, Table
 
 RECENT: Final = 2000
@@ -67,7 +67,7 @@ class Reading:
     @property
     def writable(self) -> bool:
         """False if a change would lose what line 1 says, or would be made behind a link: the answer is Corrupt."""
-        return self._head.sound and not self.path.parent.is_symlink()
+        return self._head.sound and not in_linked_folder(self.path)
 
     @property
     def counters(self) -> Counters:

@@ -322,19 +322,21 @@ def _appended(unit: SessionUnit, transcript: Transcript, first: int) -> list[Cha
     """`messages/didAppend` for everything from position *first* on, in pieces that fit into events."""
     changes: list[Change] = []
     records: list[Record] = []
-    size, index = 0, None
+    sizes: list[int] = []
+    total, index = 0, None
     for start in range(first, len(transcript), 256):
         for segment in transcript.read(start, start + 256):
             if segment.record is None or segment.index is None:
                 continue
             index = segment.index if index is None else index
             records.append(segment.record)
-            size += segment.length
-            if size >= EVENT_BYTES:
-                changes.append(telling.appended(unit.id, index, records, transcript.count))
-                records, size, index = [], 0, None
+            sizes.append(segment.length)
+            total += segment.length
+            if total >= EVENT_BYTES:
+                changes.append(telling.appended(unit.id, index, records, sizes, transcript.count))
+                records, sizes, total, index = [], [], 0, None
     if records and index is not None:
-        changes.append(telling.appended(unit.id, index, records, transcript.count))
+        changes.append(telling.appended(unit.id, index, records, sizes, transcript.count))
     return changes
 
 

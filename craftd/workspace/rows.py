@@ -75,15 +75,26 @@ class SessionRow:
     body: Body | None = None
     away: Body | None = None
     behind: bool = False
+    _stored: Record | None = None
     _value: Record | None = None
     _version: str | None = None
     _text: bytes | None = None
 
     @property
     def stored(self) -> Record:
-        """Line 1 in stored form (a fresh copy)."""
+        """Line 1 in stored form. Not to be changed."""
+        if self._stored is not None:
+            return self._stored
         parsed: Record = json_text.loads(self.header) if self.header else {}
         return parsed
+
+    def remember(self, stored: Record, value: Record, version: str) -> None:
+        """Spare the next change of this session what the one that led here knew: `header` parsed, and what follows."""
+        self._stored, self._value, self._version = stored, value, version
+
+    def remembers(self, stored: Record) -> bool:
+        """Whether *stored* is what `value` shows."""
+        return self._stored is stored
 
     @property
     def readable(self) -> bool:

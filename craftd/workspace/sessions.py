@@ -57,9 +57,12 @@ class SessionUnit(Unit):
     gone: bool = False
     owed: list[Record] = field(factory=list)
     prepared: Prepared | None = None
+    id: str = field(init=False)
+    directory: str = field(init=False)
     _row_base: SessionRow | None = field(init=False)
     _row_met: SessionRow | None = None
     _header_base: Record | None = None
+    _shown: tuple[Record, Record] | None = None
     _counters: Counters | None = None
     _records: list[Record] = field(factory=list)
     _lines: list[bytes] = field(factory=list)
@@ -70,10 +73,8 @@ class SessionUnit(Unit):
 
     def __attrs_post_init__(self) -> None:
         self._row_base = self.row
-
-    @property
-    def id(self) -> str:
-        return self.key.removeprefix(SESSIONS)
+        self.id = self.key.removeprefix(SESSIONS)
+        self.directory = self.place.directory(self.id)
 
     @property
     def ref(self) -> Ref:
@@ -82,10 +83,6 @@ class SessionUnit(Unit):
     @property
     def folder(self) -> Path:
         return self.place.folder(self.id)
-
-    @property
-    def directory(self) -> str:
-        return str(self.folder)
 
     @property
     def dirty(self) -> bool:
@@ -110,20 +107,29 @@ class SessionUnit(Unit):
             raise Corrupt(message, (self.folder / "session.jsonl").as_uri(), self.ref)
         return self.header
 
-    def value(self, header: Record | None = None) -> Record:
-        stored = self.header if header is None else header
-        if stored is None:
-            return dict(self.row.derived) if self.row is not None else {}
-        return sessions.view(stored, self.directory, str(self.place.root), self.place.home)
+    def value(self) -> Record:
+        """What readers see of `header`. Not to be changed."""
+        row, header = self.row, self.header
+        if header is None:
+            return dict(row.derived) if row is not None else {}
+        if row is not None and row.remembers(header):
+            return row.value
+        if self._shown is None or self._shown[0] is not header:
+            self._shown = (header, sessions.view(header, self.directory, str(self.place.root), self.place.home))
+        return self._shown[1]
 
     def item(self) -> Item:
         assert self.header is not None
         info = self.row.info if self.row is not None else {}
-        return Item(self.id, version_of(self.header, sessions.VOLATILE), self.value(), info)
+        return Item(self.id, self.version, self.value(), info)
 
     @property
     def version(self) -> str:
-        return version_of(self.header, sessions.VOLATILE) if self.header is not None else "unreadable"
+        if self.header is None:
+            return "unreadable"
+        if self.row is not None and self.row.readable and not (self._rewrite or self._new):
+            return self.row.version  # messages alone do not change it
+        return version_of(self.header, sessions.VOLATILE)
 
     @property
     def count(self) -> int:
@@ -144,19 +150,20 @@ class SessionUnit(Unit):
                 return record
         return self.transcript.recent(id) if self.transcript is not None else None
 
-    def append(self, records: Sequence[Record], header: Record | None = None) -> Record:
-        """Stage new messages, and *header* if more changed than what follows from them. Answers the new header."""
+    def append(self, records: Sequence[Record], header: Record | None = None) -> list[int]:
+        """Stage new messages, and *header* if more changed than what follows from them; bytes of each one's line."""
         counters = self._counters or (
             self.transcript.counters if self.transcript is not None else Counters(directory=self.directory)
         )
         self._counters = counters.extend(records)
         self._records += records
-        self._lines += [portable.dump_line(record, self.directory) for record in records]
+        lines = [portable.dump_line(record, self.directory) for record in records]
+        self._lines += lines
         base = header if header is not None else self.header
         assert base is not None
         self._rewrite = self._rewrite or header is not None
         self.header = sessions.following(base, self._counters, records)
-        return self.header
+        return list(map(len, lines))
 
     def change(self, header: Record) -> None:
         """Stage another line 1."""
@@ -199,9 +206,9 @@ class SessionUnit(Unit):
         if not self.owed:
             return []
         old, index = self.value(), self.count
-        self.append(self.owed)
+        sizes = self.append(self.owed)
         self._mended = True
-        return [telling.appended(self.id, index, self.owed, self.count), *self.changed_since(old)]
+        return [telling.appended(self.id, index, self.owed, sizes, self.count), *self.changed_since(old)]
 
     def changed_since(self, old: Record) -> list[Change]:
         """What leads readers from the value *old* to what is staged."""
@@ -275,7 +282,10 @@ class SessionUnit(Unit):
     def _settle(self) -> None:
         """What was staged is in the file: it is the base now."""
         if self._delete is None and self.transcript is not None and self.header is not None:
+            version = self.version
             self.rebase(behind=not (self._rewrite or self._new))
+            assert self.row is not None
+            self.row.remember(self.header, self.value(), version)
         if self._mended or self.gone:
             self.owed.clear()
         self._forget_staged()
@@ -426,8 +436,8 @@ class AppendMessages(SessionCommit):
         index = unit.count
         changes: list[Change] = []
         if new:
-            unit.append(new, header)
-            changes.append(telling.appended(unit.id, index, new, unit.count))
+            sizes = unit.append(new, header)
+            changes.append(telling.appended(unit.id, index, new, sizes, unit.count))
         elif header is not None:
             unit.change(header)
         changes += unit.changed_since(old)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from craftd.model import json_text
 from craftd.model import patch as patches
 from craftd.model.records import Item, Record
 from craftd.workspace.journal import Change
@@ -30,16 +29,15 @@ def deleted(id: str) -> Change:
     return Change("sessions/didDelete", "sessions", {"id": id}, id)
 
 
-def appended(session: str, index: int, records: Sequence[Record], count: int) -> Change:
-    """index: of the first of *records* among the messages; count: of all messages afterwards."""
-    shown = [event_body(record) for record in records]
+def appended(session: str, index: int, records: Sequence[Record], sizes: Sequence[int], count: int) -> Change:
+    """index: of the first of *records* among the messages; sizes: bytes of their lines; count: of all afterwards."""
+    shown = [event_body(record, size) for record, size in zip(records, sizes, strict=True)]
     members = {"session": session, "index": index, "messages": shown, "count": count}
     return Change("messages/didAppend", "messages", members, session)
 
 
-def event_body(record: Record) -> Record:
+def event_body(record: Record, size: int) -> Record:
     """*record*, or what names it when it is too large to be sent to everybody."""
-    size = len(json_text.dumps(record))
     if size <= EVENT_BODY:
         return record
     return {"id": record.get("id"), "type": record.get("type"), "omitted": size}
