@@ -55,7 +55,7 @@ WORKSPACE: Mapping[str, int] = {
     "skills": 3,
     "projects": 3,  # <slug>/assets/
     "tasks": 4,  # <slug>/runs/<run>/run-log.jsonl
-    "sessions": 2,
+    "sessions": 2,  # not the subfolders: always watched, they would be six more watches for each
 }
 """Folders of a workspace and how many levels of each are watched, itself being the first.
 
@@ -65,9 +65,6 @@ that texts point at. Below that come installed packages and checkouts: thousands
 
 HOME: Mapping[str, int] = {"permissions": 1, "themes": 1}
 """The same for the configuration folder, whose `workspaces/`, `logs/` and `craftd/` are somebody else's business."""
-
-OPENED = frozenset({"attachments", "plans", "long_responses", "data", "downloads", "meta", "tmp"})
-"""Standard subfolders of a session: watched while it is open, since always would be six watches instead of one."""
 
 UNWATCHED = frozenset({"node_modules", "__pycache__", "venv"})
 
@@ -110,7 +107,6 @@ class Watcher:
         self._on_paths = on_paths
         self._on_lost = on_lost
         self._rooms = rooms
-        self._opened: frozenset[str] = frozenset()
         self._changed = threading.Condition()
         self._pending: dict[str, tuple[float, float]] = {}  # path -> first and last seen (monotonic seconds)
         self._losses: dict[str, None] = {}  # an ordered set
@@ -132,18 +128,6 @@ class Watcher:
             self._thread.join()
         self.ready.set()
 
-    def watch_session(self, session: str) -> None:
-        """Also watch the standard subfolders of *session*, now and when they appear. Read them after this returns."""
-        with self._changed:
-            self._opened |= {session}
-        self._folders.place(f"sessions/{session}")
-
-    def unwatch_session(self, session: str) -> None:
-        with self._changed:
-            self._opened -= {session}
-        for name in OPENED:
-            self._folders.drop(f"sessions/{session}/{name}")
-
     @property
     def watches(self) -> int:
         """Number of folders watched; 1 where the system watches a whole tree."""
@@ -162,18 +146,14 @@ class Watcher:
         parts = folder.split("/")
         if any(part.startswith(".") or part in UNWATCHED for part in parts):
             return False
-        if len(parts) <= self._rooms.get(parts[0], 0):
-            return True
-        return len(parts) == 3 and parts[0] == "sessions" and parts[1] in self._opened and parts[2] in OPENED
+        return len(parts) <= self._rooms.get(parts[0], 0)
 
     def wants_below(self, folder: str) -> bool:
         """May a folder directly in *folder* be one to watch?"""
         if not folder:
             return True
         parts = folder.split("/")
-        if len(parts) < self._rooms.get(parts[0], 0):
-            return True
-        return len(parts) == 2 and parts[0] == "sessions" and parts[1] in self._opened
+        return len(parts) < self._rooms.get(parts[0], 0)
 
     def note(self, paths: Iterable[str]) -> None:
         now = time.monotonic()
@@ -237,8 +217,6 @@ class _Folders(Protocol):
     @property
     def count(self) -> int: ...
     def open(self) -> None: ...
-    def place(self, top: str) -> None: ...
-    def drop(self, top: str) -> None: ...
     def close(self) -> None: ...
 
 
@@ -270,12 +248,6 @@ class _ObservedFolders:
         except OSError as error:
             log.warning("cannot watch: %s", errno.errorcode.get(error.errno or 0, error.errno))
             self._watcher.lost(GONE)
-
-    def place(self, top: str) -> None:
-        """Everything is watched already."""
-
-    def drop(self, top: str) -> None:
-        """The rules leave it out."""
 
     def close(self) -> None:
         if self._observer.is_alive():
@@ -346,10 +318,7 @@ if sys.platform == "linux":
             if "" not in self._place("", report=False) and self._is_open:
                 self._watcher.lost(GONE)
 
-        def place(self, top: str) -> None:
-            self._place(top, report=False)
-
-        def drop(self, top: str) -> None:
+        def _drop(self, top: str) -> None:
             with self._lock:
                 paths = [top]
                 for path in paths:  # grows while it is read
@@ -382,7 +351,7 @@ if sys.platform == "linux":
             with self._lock:
                 known = set(self._by_path)
                 for path in known - self._place("", report=False):
-                    self.drop(path)
+                    self._drop(path)
             self._watcher.lost(OVERFLOW)
 
         def on_watch_deleted(self, wd: WatchDescriptor) -> None:
@@ -397,7 +366,7 @@ if sys.platform == "linux":
                 return
             if not event.name:
                 if event.is_move_self and parent == "":
-                    self.drop("")
+                    self._drop("")
                     self._watcher.lost(GONE)
                 return
             name = os.fsdecode(event.name)
@@ -407,7 +376,7 @@ if sys.platform == "linux":
             self._watcher.note((path,))
             if event.is_directory:
                 if event.is_delete or event.is_moved_from:
-                    self.drop(path)
+                    self._drop(path)
                 if self._watcher.wants(path):
                     self._place(path, report=True)
 

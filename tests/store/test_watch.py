@@ -244,11 +244,11 @@ def test_a_deleted_session_that_is_made_again_at_once_stays_watched(workspace: W
 def test_whatever_happens_to_folders_exactly_those_that_are_there_are_watched(
     workspace: Workspace, tmp_path: Path, seed: int
 ) -> None:
-    sessions, outside = workspace.root / "sessions", tmp_path / "outside"
+    skills, outside = workspace.root / "skills", tmp_path / "outside"
     outside.mkdir()
     before = kernel_watches()
     moves: list[Callable[[Path, Path], object]] = [
-        lambda first, _: (first / "plans").mkdir(parents=True),
+        lambda first, _: (first / "scripts").mkdir(parents=True),
         lambda first, _: shutil.rmtree(first),
         lambda first, second: first.rename(second),
         disk.exchange,
@@ -258,13 +258,10 @@ def test_whatever_happens_to_folders_exactly_those_that_are_there_are_watched(
 
     def disturb(choose: random.Random) -> None:
         for _ in range(1500):
-            first, second = (sessions / f"s{choose.randrange(20)}" for _ in range(2))
+            first, second = (skills / f"s{choose.randrange(20)}" for _ in range(2))
             with contextlib.suppress(OSError):
                 choose.choice(moves)(first, second)
 
-    opened = {f"s{n}" for n in range(0, 20, 3)}
-    for session in opened:
-        workspace.watcher.watch_session(session)
     threads = [threading.Thread(target=disturb, args=(random.Random(f"{seed} {n}"),)) for n in range(3)]
     for thread in threads:
         thread.start()
@@ -272,40 +269,13 @@ def test_whatever_happens_to_folders_exactly_those_that_are_there_are_watched(
     for thread in threads:
         thread.join()
     workspace.catch_up()
-    there = [path for path in sessions.iterdir() if path.is_dir()]
-    there += [path / "plans" for path in there if path.name in opened and (path / "plans").is_dir()]
+    there = [path for path in skills.iterdir() if path.is_dir()]
+    there += [path / "scripts" for path in there if (path / "scripts").is_dir()]
     assert workspace.watcher.watches == kernel_watches() - before == len(there) + 8
     workspace.seen.forget()
     for path in there:
         (path / "probe").write_bytes(b"")
     workspace.seen.wait_for(*(f"{path.relative_to(workspace.root)}/probe" for path in there))
-
-
-@pytest.mark.usefixtures("any_backend")
-def test_standard_subfolders_are_seen_only_while_the_session_is_open(tmp_path: Path) -> None:
-    (tmp_path / "ws").mkdir()
-    workspace = Workspace(tmp_path / "ws")
-    folder = workspace.session("260102-deep-plan")
-    (folder / "plans").mkdir()
-    workspace.start()
-    try:
-        (folder / "plans/early.md").write_bytes(b"")
-        workspace.catch_up()
-        assert "sessions/260102-deep-plan/plans/early.md" not in workspace.seen.paths
-        workspace.watcher.watch_session("260102-deep-plan")
-        (folder / "plans/open.md").write_bytes(b"")
-        workspace.seen.wait_for("sessions/260102-deep-plan/plans/open.md")
-        (folder / "attachments").mkdir()
-        (folder / "attachments/new.png").write_bytes(b"")
-        workspace.seen.wait_for("sessions/260102-deep-plan/attachments/new.png")
-        workspace.watcher.unwatch_session("260102-deep-plan")
-        (folder / "plans/late.md").write_bytes(b"")
-        workspace.catch_up()
-        assert "sessions/260102-deep-plan/plans/late.md" not in workspace.seen.paths
-        (folder / "session.jsonl").write_bytes(b"{}\n{}\n")
-        workspace.seen.wait_for("sessions/260102-deep-plan/session.jsonl")
-    finally:
-        workspace.watcher.stop()
 
 
 @needs_inotify
