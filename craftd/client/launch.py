@@ -14,9 +14,6 @@ import sys
 import time
 from _socket import AF_UNIX, SOCK_STREAM, socket
 
-if sys.platform != "darwin":
-    from _socket import SO_PEERCRED, SOL_SOCKET
-
 from craftd.client import wire
 from craftd.protocol import rendezvous
 from craftd.protocol.rendezvous import LOCK_LOST, PROTOCOL, VERSION, Places
@@ -108,7 +105,7 @@ def greet(places: Places, client: str) -> Link | None:
     except OSError:
         sock.close()
         return None
-    owner = _peer(sock)
+    owner = rendezvous.peer(sock)
     if owner != os.geteuid():
         sock.close()
         raise Mismatch(f"the daemon of {places.config} belongs to user {owner}")
@@ -263,15 +260,6 @@ def daemon_environment(places: Places, environ: Mapping[str, str]) -> dict[str, 
     """
     kept = {name: value for name, value in environ.items() if name.upper() in _KEPT or name.startswith(_KEPT_PREFIXES)}
     return kept | {rendezvous.CONFIG_VARIABLE: places.config}
-
-
-def _peer(sock: socket) -> int:
-    """User id of the process that listens; both systems put it into bytes 4 to 7 of the answer."""
-    if sys.platform == "darwin":
-        credentials = sock.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED, sizeof(struct xucred)
-    else:
-        credentials = sock.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)  # sizeof(struct ucred)
-    return int.from_bytes(credentials[4:8], sys.byteorder)
 
 
 def _numbers(version: object) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Where the daemon of one configuration folder is found: computes names and reads files, never writes.
+"""Where the daemon of one configuration folder is found, and whom to trust there: reads files, never writes.
 
 Everything lies in `<configuration>/craftd/`; only the socket lies elsewhere, because its name may have 104 bytes at
 most. Clients read the socket's name in `daemon.json`, so their environment need not be the daemon's.
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from stat import S_IMODE, S_ISDIR
 
 TYPE_CHECKING = False  # `typing` is slow to import; type checkers know the name
 if TYPE_CHECKING:
+    import _socket
     from collections.abc import Iterator, Mapping
 
 VERSION = "0.1.0"
@@ -121,7 +123,7 @@ def socket_folders(places: Places, environ: Mapping[str, str] = os.environ) -> I
     """Folders for the socket, best first: in the user's run-time folder, else below the temporary one.
 
     Only those whose names leave room for a socket; a run-time folder must exist and be ours. The last element of each
-    is a hash of the configuration folder's name. The daemon makes the folder and then has `check_private` look at it.
+    is a hash of the configuration folder's name. The daemon makes the folder and has `check_private` look at it.
     """
     import hashlib
     import tempfile
@@ -155,6 +157,17 @@ def check_private(folder: str) -> None:
             raise Untrusted(f"{name} belongs to user {status.st_uid}")
         if S_IMODE(status.st_mode) & 0o077:
             raise Untrusted(f"{name} is open to other users (mode {S_IMODE(status.st_mode):o})")
+
+
+def peer(connected: _socket.socket) -> int:
+    """Id of the user at the other end of a Unix socket, by the kernel's word."""
+    import _socket
+
+    if sys.platform == "darwin":
+        credentials = connected.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED, sizeof(struct xucred)
+    else:
+        credentials = connected.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # sizeof(struct ucred)
+    return int.from_bytes(credentials[4:8], sys.byteorder)  # in both structures
 
 
 def _is_ours(folder: str) -> bool:

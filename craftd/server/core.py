@@ -23,7 +23,7 @@ from craftd.protocol.initialize import Opened, OpenWorkspace, Wishes
 from craftd.protocol.rendezvous import PROTOCOL, VERSION, Card, Places
 from craftd.server.connection import Connection
 from craftd.server.dispatch import Call, Dispatcher
-from craftd.server.listeners import Refusal, listen, serve_stdio
+from craftd.server.listeners import listen, serve_stdio
 from craftd.store import atomic
 from craftd.store.locks import AppLock
 from craftd.workspace.guard import Guard
@@ -303,12 +303,9 @@ class Daemon:
         reasons = []
         for folder in rendezvous.socket_folders(self.places):
             try:
-                for each in (Path(folder).parent, Path(folder)):
-                    each.mkdir(mode=0o700, exist_ok=True)
-                rendezvous.check_private(folder)
                 path = Path(folder) / "sock"
                 server = await listen(path, self.dispatcher)
-            except (OSError, Refusal, rendezvous.Untrusted) as error:
+            except (OSError, rendezvous.Untrusted) as error:
                 reasons.append(f"{folder}: {error}")
                 continue
             self.socket = str(path)

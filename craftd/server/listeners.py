@@ -8,9 +8,6 @@ import os
 import queue
 import select
 import socket
-import stat
-import struct
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +16,7 @@ from typing import Any, cast
 from craftd.errors import Busy
 from craftd.protocol import codec
 from craftd.protocol.framing import Decoder, FramingError, PlainHttp, encode
+from craftd.protocol.rendezvous import check_private, peer
 from craftd.server.connection import Connection
 from craftd.server.dispatch import Dispatcher
 
@@ -44,10 +42,6 @@ _HTTP_REFUSAL = (
 )
 
 
-class Refusal(Exception):
-    """The place for a socket is not safe."""
-
-
 class SocketTransport(asyncio.BufferedProtocol):
     """One client of the Unix socket: frames in, frames out."""
 
@@ -68,9 +62,9 @@ class SocketTransport(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
-        peer = peer_uid(transport.get_extra_info("socket"))
-        if peer != os.geteuid():
-            log.warning("refused a connection of user %s", peer)
+        user = peer(transport.get_extra_info("socket"))
+        if user != os.geteuid():
+            log.warning("refused a connection of user %s", user)
             self._transport.abort()
             return
         try:
@@ -167,11 +161,14 @@ class SocketTransport(asyncio.BufferedProtocol):
 
 
 async def listen(path: Path, dispatcher: Dispatcher) -> asyncio.Server:
-    """Serve the Unix socket *path*, replacing what is there under that name.
+    """Serve the Unix socket *path*, replacing what is there under that name; its folder and the one above are made.
 
-    A client that finds the name finds a socket that listens.  Raises: Refusal, OSError.
+    A client that finds the name finds a socket that listens.
+    Raises: Untrusted if others could put a socket of their own there; OSError.
     """
-    _private_folder(path.parent)
+    for folder in (path.parent.parent, path.parent):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    check_private(str(path.parent))
     temporary = path.with_name(f".s{os.getpid()}")
     temporary.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -186,25 +183,6 @@ async def listen(path: Path, dispatcher: Dispatcher) -> asyncio.Server:
         temporary.unlink(missing_ok=True)
         raise
     return await asyncio.get_running_loop().create_unix_server(lambda: SocketTransport(dispatcher), sock=listening)
-
-
-def _private_folder(folder: Path) -> None:
-    """Make sure that nobody else can put a socket of their own there."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise Refusal(f"{folder} is not a folder of ours")
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        folder.chmod(0o700)
-
-
-def peer_uid(connected: socket.socket) -> int:
-    """The user at the other end of a Unix socket, by the kernel's word."""
-    if sys.platform == "darwin":
-        credentials = connected.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED: struct xucred
-        return int(struct.unpack_from("II", credentials)[1])
-    credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", credentials)[1])
 
 
 def hung_up(connected: socket.socket) -> bool:

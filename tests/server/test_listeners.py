@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from craftd.protocol.framing import MAX_BODY, encode
+from craftd.protocol.rendezvous import Untrusted, peer
 from craftd.server import dispatch, listeners
 from craftd.server.connection import Connection
-from craftd.server.listeners import Refusal, hung_up, listen, peer_uid, serve_stdio
+from craftd.server.listeners import hung_up, listen, serve_stdio
 from tests.server.toys import Toys
 from tests.wire import Wire
 
@@ -26,16 +27,17 @@ async def test_only_its_owner_can_reach_the_socket(toys: Toys) -> None:
     assert [entry.name for entry in toys.path.parent.iterdir()] == ["sock"]
 
 
-async def test_a_folder_that_others_may_enter_is_closed_first(toys: Toys, tmp_path: Path) -> None:
+async def test_a_folder_that_others_may_enter_is_no_place_for_a_socket(toys: Toys, tmp_path: Path) -> None:
     (tmp_path / "open").mkdir(mode=0o755)
-    server = await listen(tmp_path / "open" / "sock", toys.dispatcher)
-    assert stat.S_IMODE((tmp_path / "open").stat().st_mode) == 0o700
-    server.close()
+    for path in (tmp_path / "open" / "sock", tmp_path / "open" / "inner" / "sock"):
+        with pytest.raises(Untrusted):
+            await listen(path, toys.dispatcher)
+        assert not path.exists()
 
 
 async def test_a_folder_behind_a_link_is_no_place_for_a_socket(toys: Toys, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "run")
-    with pytest.raises(Refusal):
+    with pytest.raises(Untrusted):
         await listen(tmp_path / "link" / "other", toys.dispatcher)
 
 
@@ -52,7 +54,7 @@ async def test_a_dead_socket_of_the_same_name_is_replaced(toys: Toys, tmp_path: 
 
 
 async def test_another_user_is_turned_away(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listeners, "peer_uid", lambda connected: os.geteuid() + 1)
+    monkeypatch.setattr(listeners, "peer", lambda connected: os.geteuid() + 1)
     wire = await Wire.connect(toys.path)
     await wire.closed()
     assert wire.received == [{"closed": True}]
@@ -62,7 +64,7 @@ async def test_another_user_is_turned_away(toys: Toys, monkeypatch: pytest.Monke
 def test_the_kernel_tells_who_is_at_the_other_end() -> None:
     one, two = socket.socketpair()
     with one, two:
-        assert peer_uid(one) == os.geteuid()
+        assert peer(one) == os.geteuid()
         assert not hung_up(one)
         two.shutdown(socket.SHUT_WR)
         assert not hung_up(one)
