@@ -118,13 +118,13 @@ class Daemon:
         found = []
         for id, known in self.home.known.items():
             root = Path(os.path.realpath(known.entry.root))
-            if (root == folder or root in folder.parents or folder in root.parents) and root.is_dir():
+            if (root == folder or root in folder.parents or folder in root.parents) and os.path.isdir(root):
                 found.append(self.home.find(id) or id)
         return found
 
     async def _register(self, path: str | None, how: str) -> str | None:
         """Put a workspace folder into the registry, if the client wants that."""
-        if how != "register" or path is None or not (Path(path) / "config.json").is_file():
+        if how != "register" or path is None or not os.path.isfile(os.path.join(path, "config.json")):
             return None
         commit = self.home.plan_creation({"path": path}, adopt=False)
         commit.origin = Origin(kind="client")

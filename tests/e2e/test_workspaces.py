@@ -260,7 +260,10 @@ async def test_an_editor_works_with_the_workspaces_around_its_folders(
     assert await opened(craft={"workspaces": [{"path": str(first)}]}) == ["first"]
     assert await opened(craft={"workspaces": []}, **folders(first)) == []
     client = await daemon.dial()
-    for craft in ({"workspaces": [{"id": "nowhere"}]}, {"workspaces": [{"path": "/nul\0"}]}, {"workspaces": [{}]}):
+    too_long = {"workspaces": [{"path": "/" + "x" * 5000}], "open": "register"}
+    for craft in (
+        {"workspaces": [{"id": "nowhere"}]}, {"workspaces": [{"path": "/nul\0"}]}, {"workspaces": [{}]}, too_long,
+    ):  # fmt: skip
         with pytest.raises(Failed) as failed:
             await client.initialize(craft)
         assert failed.value.name == "NotFound"
