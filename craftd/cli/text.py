@@ -33,9 +33,10 @@ def say(text: str = "") -> None:
 
 
 def emit(value: Any, *, one_line: bool = False) -> None:
-    """Print JSON: indented for people, on one line for programs."""
+    """Print JSON: indented for people, on one line for programs; nothing in it steers a terminal either."""
     indent = 2 if is_terminal() and not one_line else None
-    print(json.dumps(value, ensure_ascii=False, indent=indent), flush=True)
+    written = json.dumps(value, ensure_ascii=False, indent=indent)
+    print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", written), flush=True)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -47,13 +47,12 @@ class Client:
         self._link = link
         self._waiting: deque[wire.Message] = deque()
         self._number = 0
-        here = Path.cwd()
         self.server: dict[str, Any] = self.call(
             "initialize",
             {
                 "processId": os.getpid(),
                 "rootUri": None,
-                "workspaceFolders": [{"uri": here.as_uri(), "name": here.name}],
+                "workspaceFolders": _here(),
                 "clientInfo": {"name": name, "version": VERSION},
                 "capabilities": {"experimental": {"craft": {"protocol": PROTOCOL}}},
             },
@@ -62,8 +61,16 @@ class Client:
 
     @classmethod
     def connect(cls, places: Places, name: str) -> Self:
-        """Connect as program *name*, starting the daemon if need be. Raises: launch.NotReached, ConnectionLost."""
-        return cls(launch.connect(places, name), name)
+        """Connect as program *name*, starting the daemon if need be.
+
+        Raises: launch.NotReached, ConnectionLost, CallFailed.
+        """
+        link = launch.connect(places, name)
+        try:
+            return cls(link, name)
+        except BaseException:
+            link.close()
+            raise
 
     @property
     def selected(self) -> list[dict[str, Any]]:
@@ -128,3 +135,12 @@ class Client:
         if message is None:
             raise ConnectionLost
         return message
+
+
+def _here() -> list[dict[str, str]]:
+    """The working directory as LSP names it; it may be gone."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return []
+    return [{"uri": here.as_uri(), "name": here.name}]

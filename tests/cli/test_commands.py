@@ -51,6 +51,16 @@ def test_an_error_is_named_on_standard_error(fake: Behave, capsys: Capture) -> N
     assert capsys.readouterr() == ("", "craftd: MethodNotFound (-32601): no method nouns/verb\n")
 
 
+def test_a_working_directory_that_is_gone_is_no_hindrance(
+    fake: Behave, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert commands.run(["call", "echo", '{"n": 1}']) == 0
+    assert capsys.readouterr().out == '{"n": 1}\n'
+
+
 def test_a_daemon_that_cannot_start_is_an_error_like_any_other(fake: Behave, capsys: Capture) -> None:
     fake(fail=1)
     assert commands.run(["call", "echo"]) == 1
@@ -142,6 +152,8 @@ def test_the_log_is_printed_from_its_end(places: Places, capsys: Capture) -> Non
 def test_text_of_others_cannot_steer_the_terminal(capsys: Capture) -> None:
     text.say("\x1b]0;title\x07 and \x9b2J but\ttabs stay")
     assert capsys.readouterr().out == "\ufffd]0;title\ufffd and \ufffd2J but\ttabs stay\n"
+    text.emit({"title": "\x1b and \x9b2J é"})
+    assert capsys.readouterr().out == '{"title": "\\u001b and \\u009b2J é"}\n'
 
 
 def test_a_table_is_tabs_when_it_is_piped(capsys: Capture) -> None:
