@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import logging.handlers
 import os
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
 
-from craftd.errors import CraftdError, NotFound, Ref
+from craftd.errors import CraftdError, IoError, NotFound, Ref
 from craftd.protocol import methods as _complete_registry  # noqa: F401
 from craftd.protocol import rendezvous
 from craftd.protocol.initialize import Opened, OpenWorkspace, Wishes
@@ -185,7 +186,7 @@ class Daemon:
     # Life
 
     async def release(self) -> None:
-        """Bring every file up to date and give the app's lock back."""
+        """Bring every file up to date and give the app's lock back.  Raises: IoError, the lock is still held."""
         tries = 0
         while True:
             for workspace in self.home.open_workspaces:
@@ -194,8 +195,16 @@ class Daemon:
                 return
             tries += 1
             unless = self._unsettled if tries < RELEASE_TRIES else lambda: False
-            if await asyncio.to_thread(self.guard.give_back, unless):
+            if await self._give_back(unless):
                 return
+
+    async def _give_back(self, unless: Callable[[], bool] = lambda: False) -> bool:
+        try:
+            return await asyncio.to_thread(self.guard.give_back, unless)
+        except OSError as error:
+            why = error.strerror or str(error)
+            name = errno.errorcode.get(error.errno or 0, "EIO")
+            raise IoError(name, f"{self.guard.lock.path} cannot be given back: {why}") from error
 
     def _unsettled(self) -> bool:
         """Whether something came meanwhile that is not written, or not folded. From any thread."""
@@ -244,6 +253,7 @@ class Daemon:
 
     async def _keep_house(self) -> None:
         """Give the lock back when nobody needs it, end when nobody is there."""
+        next_try = 0.0
         while True:
             await asyncio.sleep(HOUSE_SECONDS)
             now = time.monotonic()
@@ -251,8 +261,12 @@ class Daemon:
             if self.dispatcher.connections:
                 self._alone_since, alone = None, 0.0
             quiet = now - self.guard.last >= GIVE_BACK_SECONDS or alone >= GIVE_BACK_ALONE_SECONDS
-            if self.guard.held and quiet and not self.exclusive:
-                await self.release()
+            if self.guard.held and quiet and not self.exclusive and now >= next_try:
+                try:
+                    await self.release()
+                except IoError as error:
+                    log.warning("%s", error)
+                    next_try = now + GIVE_BACK_SECONDS
             if self.auto and alone >= IDLE_SECONDS:
                 self.stop("idle")
 
@@ -324,7 +338,10 @@ class Daemon:
                 path.unlink(missing_ok=True)
         self.dispatcher.broadcast("daemon/willStop", {"reason": self._reason, "graceMs": int(STOP_SECONDS * 1000)})
         await self.home.close()
-        await asyncio.to_thread(self.guard.give_back)
+        try:
+            await self._give_back()
+        except IoError as error:
+            log.warning("%s", error)
         await self.dispatcher.close(STOP_SECONDS)
         log.info("stopped")
 

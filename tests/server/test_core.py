@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+import errno
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from craftd.errors import IoError
+from craftd.protocol.rendezvous import Places
+from craftd.server import core
+from craftd.server.core import Daemon
+from craftd.store import disk
+from craftd.store.locks import AppLock
+from craftd.workspace.guard import Guard
+
+
+@pytest.fixture
+async def daemon(tmp_path: Path) -> Daemon:
+    """A daemon without a workspace or client that holds the app's lock."""
+    guard = Guard(AppLock(tmp_path), time.monotonic)
+    guard.permit()
+    daemon = Daemon(Places(str(tmp_path)), auto=False, exclusive=False, guard=guard)
+    parts: Any = (SimpleNamespace(open_workspaces=[]), SimpleNamespace(connections={}))
+    daemon.home, daemon.dispatcher = parts
+    return daemon
+
+
+async def test_a_lock_that_cannot_be_given_back_is_kept_and_said(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(disk, "rename", refuse)
+        with pytest.raises(IoError, match=r"\.server\.lock cannot be given back") as failed:
+            await daemon.release()
+        assert failed.value.errno == "EROFS"
+        assert daemon.guard.held
+    await daemon.release()
+    assert not daemon.guard.held
+
+
+async def test_the_daemon_outlives_a_lock_that_cannot_be_given_back(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, real, tries = asyncio.get_running_loop(), disk.rename, iter((refuse, disk.rename))
+    done = asyncio.Event()
+
+    def rename(source: Path, target: Path) -> None:
+        if (call := next(tries)) is real:
+            loop.call_soon_threadsafe(done.set)
+        call(source, target)
+
+    monkeypatch.setattr(disk, "rename", rename)
+    for name in ("HOUSE_SECONDS", "GIVE_BACK_SECONDS"):
+        monkeypatch.setattr(core, name, 0.0)
+    house = asyncio.ensure_future(daemon._keep_house())
+    async with asyncio.timeout(10):
+        await done.wait()
+    assert not house.done()
+    house.cancel()
+
+
+def refuse(source: Path, target: Path) -> None:
+    raise OSError(errno.EROFS, "Read-only file system")
