@@ -235,6 +235,8 @@ class Daemon:
                 "%s: this file system has no locks; two machines are not protected from each other",
                 workspace.place.root,
             )
+        # Whoever has listened since it was open before missed what happened in between.
+        self.dispatcher.lapse(workspace.id, "epoch", workspace.epoch, workspace.revision)
         self._announce_workspaces()
 
     def _writer_changed(self) -> None:

@@ -279,3 +279,22 @@ async def test_the_list_of_workspaces_is_watched(daemon: Daemon, connect: Connec
     rename_over(daemon.base / "ws" / "config.json", json.dumps({**settings, "name": "By hand"}).encode())
     told = await client.notified("workspaces/didChange")
     assert told["patch"] == {"set": {"name": "By hand"}}
+
+
+async def test_a_workspace_that_was_unlisted_for_a_while_is_opened_anew(
+    daemon: Daemon, client: Wire, connect: Connect
+) -> None:
+    file = daemon.config / "config.json"
+    listed = file.read_bytes()
+    await client.call("events/subscribe", {})
+    rename_over(file, json.dumps({**json.loads(listed), "workspaces": []}).encode())
+    await client.notified("workspaces/didDelete")
+    with pytest.raises(Failed, match="NotFound"):
+        await client.call("sessions/list", {"workspace": WORKSPACE})
+    rename_over(file, listed)
+    await client.notified("workspaces/didCreate")
+    now = await client.call("sessions/list", {"workspace": WORKSPACE})
+    lapse = await client.notified("events/didLapse")
+    assert lapse == {"workspace": WORKSPACE, "epoch": now["epoch"], "revision": 0, "reason": "epoch"}
+    await client.call("sessions/update", rename(SESSION, "New"))
+    assert (await client.notified("sessions/didChange"))["epoch"] == now["epoch"]
