@@ -37,6 +37,7 @@ from craftd.protocol.registry import REGISTRY, Method, Registry
 from craftd.server import editor, keys
 from craftd.server.connection import Connection, Job
 from craftd.server.outbox import Sink
+from craftd.workspace.commit import io_error
 from craftd.workspace.journal import CHECKPOINT_SECONDS, Change, Origin
 
 log = logging.getLogger(__name__)
@@ -430,6 +431,9 @@ class Dispatcher:
         if isinstance(failure, CraftdError):
             failure.within = getattr(scope, "id", None)
             return failure
+        if isinstance(failure, OSError):
+            log.warning("%s: %s", method, failure)
+            return io_error(failure)
         incident = secrets.token_hex(4)
         log.error("%s failed, incident %s", method, incident, exc_info=failure)
         return InternalError(incident)

@@ -93,7 +93,7 @@ def is_fresh(known: Fingerprint) -> bool:
     return abs(time.time_ns() - known.mtime_ns) < SETTLED_MS * 1_000_000
 
 
-def glance(path: Path) -> Fingerprint | None:
+def glance(path: Path | str) -> Fingerprint | None:
     """Like `fingerprint`, and None too where there is something that cannot be looked at."""
     try:
         return fingerprint(path)

@@ -48,8 +48,18 @@ def open_append(path: Path) -> int:
 
 
 def open_read(path: Path | str) -> int:
-    """Handle on an existing file for reading what was written so far."""
-    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    """Handle on an existing regular file for reading what was written so far.
+
+    Raises: OSError; at once, too, for a pipe or a device, whose end might never come.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return fd
+    os.close(fd)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "is no regular file", str(path))
 
 
 def write(fd: int, data: bytes) -> None:

@@ -94,7 +94,7 @@ def _complete(path: Path, name: str) -> bool:
     """Whether the app had finished writing this file: line 1 is sound, and the last line has its end."""
     try:
         fd = disk.open_read(path)
-    except FileNotFoundError:
+    except OSError:
         return False
     try:
         size = os.fstat(fd).st_size

@@ -57,7 +57,7 @@ def session_files(place: Place) -> dict[str, Fingerprint | None]:
         path = f"{folder}/{id}/session.jsonl"  # this runs for every session, often: a Path costs more than the look
         try:
             mark = atomic.fingerprint(path)
-            if mark is None and (mark := atomic.fingerprint(f"{path}.tmp")) is not None and not _is_complete(path):
+            if mark is None and (mark := atomic.glance(f"{path}.tmp")) is not None and not _is_complete(path):
                 continue
         except OSError:
             found[id] = None
@@ -70,8 +70,8 @@ def session_files(place: Place) -> dict[str, Fingerprint | None]:
 def _is_complete(path: str) -> bool:
     """Whether what a crashed save of *path* left can be used: whole lines, a header first."""
     try:
-        data = Path(f"{path}.tmp").read_bytes()
-    except OSError:
+        data, _ = atomic.read(Path(f"{path}.tmp"))
+    except (OSError, ForeignWrite):
         return False
     return data.endswith(b"\n") and data.lstrip().startswith(b"{")
 
@@ -120,14 +120,18 @@ def _from_first_line(place: Place, id: str, mark: Fingerprint | None) -> Session
     except FileNotFoundError:  # only what a crashed save left: needs the whole look
         return verified(SessionRow(id, place, b"", mark, 0))
     except OSError as error:
-        damage = Damage("header-unreadable", 1, f"cannot be read: {error.strerror}")
-        return SessionRow(id, place, b"", mark, 0, derived={"id": id}, damage=(damage_json(damage),))
+        return _unreadable(place, id, mark, error)
     header = head.header if head.sound else None
     text = expand_line(head.text, folder)
     damage_found = tuple(map(damage_json, head.damage))
     if header is None:
         return verified(SessionRow(id, place, b"", mark, 0, derived={"id": id}, damage=damage_found))
     return SessionRow(id, place, text, mark, sort_time(header), {"id": id}, damage_found)
+
+
+def _unreadable(place: Place, id: str, mark: Fingerprint | None, error: OSError) -> SessionRow:
+    damage = Damage("header-unreadable", 1, f"cannot be read: {error.strerror}")
+    return SessionRow(id, place, b"", mark, 0, derived={"id": id}, damage=(damage_json(damage),))
 
 
 def verified(row: SessionRow) -> SessionRow:
@@ -191,6 +195,13 @@ def look(unit: SessionUnit) -> list[Change]:
             unit.transcript.close()
         unit.transcript, unit.header, unit.gone = None, None, True
         return []
+    except OSError as error:
+        if row is not None and row.readable:
+            raise  # nothing that could be read before is given up
+        mark = atomic.glance(unit.folder / "session.jsonl")
+        unit.row, unit.header = _unreadable(unit.place, unit.id, mark, error), None
+        created = [telling.created(unit.row.item())] if row is None else []
+        return created + damage_changes(row, unit.row)
 
 
 def _found(work: Callable[[], _T], unit: SessionUnit) -> _T:

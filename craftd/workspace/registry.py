@@ -54,7 +54,8 @@ class ObjectFile:
     problem: str | None = None
 
     def unchanged(self) -> bool:
-        return atomic.glance(self.path) == self.fingerprint
+        mark = atomic.glance(self.path)
+        return mark == self.fingerprint and (mark is not None or not os.path.lexists(self.path))
 
     def read(self) -> None:
         """Read again; an unusable file keeps the last good value.

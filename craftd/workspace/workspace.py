@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from attrs import define, field
 
-from craftd.errors import CraftdError, InternalError, InvalidParams, Issue, NotFound, Ref, ServerCancelled
+from craftd.errors import Corrupt, CraftdError, InternalError, InvalidParams, Issue, NotFound, Ref, ServerCancelled
 from craftd.model import sessions as session_rules
 from craftd.model.ids import is_session_id, new_session_id
 from craftd.model.noun import Facts
@@ -283,7 +283,7 @@ class Workspace:
             raise InvalidParams.of(member, "is no session id: letters, digits, hyphens and underscores only")
 
     async def transcript(self, id: str) -> Transcript:
-        """The open transcript of a session, for reading. Raises: InvalidParams, NotFound."""
+        """The open transcript of a session, for reading. Raises: InvalidParams, NotFound, Corrupt (no file to read)."""
         for _ in range(3):
             row = self.session(id)
             transcript = self.transcripts.get(id)
@@ -292,7 +292,10 @@ class Workspace:
             await self._queue.commit(Reconcile(origin=DISK, id=id))
         transcript = self.transcripts.get(id)
         if transcript is None:
-            raise NotFound(Ref("sessions", id, self.id))
+            uri = (self.place.folder(id) / "session.jsonl").as_uri()
+            raise Corrupt(
+                row.damage[0]["message"] if row.damage else "cannot be read", uri, Ref("sessions", id, self.id)
+            )
         return transcript
 
     async def in_pool(self, work: Callable[[_T], _R], argument: _T) -> _R:

@@ -219,7 +219,7 @@ async def test_a_scope_that_cannot_be_opened_fails_its_requests_alone(toys: Toys
     after = wire.ask("toys/create", {"workspace": "a", "value": {}})
     await asyncio.sleep(0.05)
     opened.set_exception(OSError("gone"))
-    with pytest.raises(Failed, match="InternalError"):
+    with pytest.raises(Failed, match="IoError"):
         await wire.answer(change)
     assert (await wire.answer(after))["revision"] == 1
 

@@ -111,3 +111,13 @@ def test_what_is_made_is_as_open_as_the_folder_it_is_in(tmp_path: Path, mode: in
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode & 0o666
     assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == mode
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("pipe", "device"):
+        with pytest.raises(OSError, match="is no regular file"):
+            disk.open_read(tmp_path / name)
+    with pytest.raises(IsADirectoryError):
+        disk.open_read(tmp_path)
