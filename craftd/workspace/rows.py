@@ -103,13 +103,13 @@ class SessionRow:
     @property
     def value(self) -> Record:
         if self._value is None:
-            if self.header:
-                self._value = sessions.view(
-                    self.stored, self.place.directory(self.id), str(self.place.root), self.place.home
-                )
-            else:
-                self._value = dict(self.derived)
+            self._value = self._view(self.stored)
         return self._value
+
+    def _view(self, stored: Record) -> Record:
+        if not self.readable:
+            return dict(self.derived)
+        return sessions.view(stored, self.place.directory(self.id), str(self.place.root), self.place.home)
 
     @property
     def version(self) -> str:
@@ -122,7 +122,13 @@ class SessionRow:
         return {"damage": list(self.damage)} if self.damage else {}
 
     def item(self) -> Item:
-        return Item(self.id, self.version, self.value, self.info)
+        if self._value is not None:
+            return Item(self.id, self.version, self._value, self.info)
+        stored = self.stored
+        if self._version is None:
+            self._version = version_of(stored, sessions.VOLATILE)
+        # Not kept: of 10,000 listed sessions the values would take more room than everything else.
+        return Item(self.id, self._version, self._view(stored), self.info)
 
     def text(self, fields: tuple[str, ...] | None = None) -> bytes:
         if fields is not None:
