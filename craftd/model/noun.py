@@ -80,8 +80,6 @@ class Noun:
     sort: str = "id"
     fields: tuple[str, ...] = ()
     """Members a value is known to have: what a filter may name."""
-    filters: Mapping[str, str] = field(factory=dict)
-    """The noun's own filter keys beside field names: key -> what it means."""
     validate: Callable[[Record, Record | None], list[Issue]] = nothing_wrong
     new: Callable[[Record, Facts], tuple[str, Record]] | None = None
     touch: Callable[[Record, Facts], Record] | None = None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -51,24 +50,6 @@ def expand_line(data: bytes, directory: str) -> bytes:
         if folder is not None:
             return data.replace(_TOKEN_BYTES, folder.text)
     return data
-
-
-def contract(value: Any, directory: str) -> Any:
-    """*value* (parsed JSON) with *directory* as the token in all strings and keys.
-
-    For text that leaves this module's care; a token the user typed cannot be told apart afterwards.
-    """
-    folder = _folder(directory)
-    if folder is None or not folder.replaceable:
-        return value
-    return _in_strings(value, lambda text: folder.in_string.sub(TOKEN, text) if directory in text else text)
-
-
-def expand(value: Any, directory: str) -> Any:
-    """*value* (parsed JSON) with *directory* for the token in all strings and keys."""
-    if not directory:
-        return value
-    return _in_strings(value, lambda text: text.replace(TOKEN, directory))
 
 
 def occurrences(text: str, directory: str) -> list[tuple[int, int]]:
@@ -130,16 +111,6 @@ class _Folder:
 @lru_cache(maxsize=1024)
 def _folder(directory: str) -> _Folder | None:
     return _Folder(directory) if directory.strip("/") else None
-
-
-def _in_strings(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {change(key): _in_strings(member, change) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_in_strings(member, change) for member in value]
-    return value
 
 
 def _normalised(path: str) -> str:

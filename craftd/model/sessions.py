@@ -32,13 +32,6 @@ PERSISTENT = (
 COMPUTED = ("messageCount", "lastMessageRole", "preview", "tokenUsage", "lastFinalMessageId")
 """Fields behind them, in order. All but `tokenUsage` follow from the messages."""
 
-LAZY = frozenset(
-    {
-        "messageCount", "preview", "lastMessageRole", "lastFinalMessageId", "lastMessageAt", "lastUsedAt", "hasUnread",
-    }
-)  # fmt: skip
-"""Fields that follow from appended lines: in memory at once, on line 1 later (ARCHITECTURE.md, folding)."""
-
 VOLATILE = frozenset(
     {
         "lastUsedAt", "lastMessageAt", "messageCount", "preview", "lastMessageRole", "lastFinalMessageId",
@@ -268,17 +261,6 @@ SESSIONS = Noun(
     immutable=IMMUTABLE,
     sort="-lastMessageAt",
     fields=PERSISTENT + COMPUTED,
-    filters={
-        "state": "active (not archived), inbox, completed, archived or all",
-        "label": "a label or one below it",
-        "status": "status id; no status counts as todo",
-        "project": "id of the project it is bound to",
-        "parent": "id of the session it belongs to",
-        "text": "part of name, preview or id",
-        "unread": "has an unread answer",
-        "flagged": "is flagged",
-        "hidden": "is hidden",
-    },
     validate=validate,
 )
 

@@ -39,10 +39,6 @@ class Parts:
         return self.bom + self.fence + self.language + self.matter + self.close + self.body
 
     @property
-    def before_matter(self) -> int:
-        return len(self.bom + self.fence + self.language)
-
-    @property
     def newline(self) -> str:
         return "\r\n" if b"\r\n" in self.matter + self.close + self.body else "\n"
 

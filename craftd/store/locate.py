@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 from typing import Final
 
-from craftd.model.records import Record
 from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint
 from craftd.store.lines import Body, Scan, read_head, scan
@@ -42,21 +41,6 @@ def locate(path: Path) -> Path:
             return rescue
         time.sleep(0.001)
     return path
-
-
-def header_of(path: Path, directory: str) -> tuple[Record | None, Fingerprint, tuple[Damage, ...]]:
-    """Line 1 alone, however long: (header with paths expanded or None, fingerprint, what is wrong with line 1).
-
-    Raises: FileNotFoundError, OSError.
-    """
-    actual = locate(path)
-    fd = disk.open_read(actual)
-    try:
-        known = atomic.of_stat(os.fstat(fd))
-        head = read_head(fd, known.size, directory, path.parent.name)
-    finally:
-        disk.close(fd)
-    return head.header, known, (*head.damage, *damage_of_place(path, actual))
 
 
 def scan_file(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from craftd.errors import InvalidParams
 from craftd.model.json_text import MAX_DEPTH, canonical, equal
-from craftd.model.patch import apply, check, compose, diff, format_pointer, merge, parse_pointer
+from craftd.model.patch import apply, check, diff, format_pointer, merge, parse_pointer
 from tests.strategies import keys, records
 
 few_keys = st.sampled_from(["a", "b", "c/d"])
@@ -73,48 +73,6 @@ def test_what_was_patched_differs_by_the_patch_or_less(record: dict[str, Any], p
     assert equal(apply(record, diff(record, after)), after)
 
 
-@given(near_records, patches, patches)
-def test_two_patches_in_one_do_what_they_do_in_turn(
-    record: dict[str, Any], first: dict[str, Any], second: dict[str, Any]
-) -> None:
-    before = copy.deepcopy((first, second))
-    try:
-        expected = apply(apply(record, first), second)
-    except InvalidParams:
-        assume(False)
-    both = compose(first, second)
-    assert canonical(apply(record, both)) == canonical(expected)
-    assert check(both) == []
-    assert repr((first, second)) == repr(before)
-
-
-@pytest.mark.parametrize(
-    ("record", "first", "second", "expected"),
-    [
-        ({"o": {"k": 9}}, {"set": {"o": 5}}, {"set": {"o": {"m": 1}}}, {"o": {"m": 1}}),
-        ({"o": {"k": 9}}, {"unset": ["/o"]}, {"set": {"o": {"m": 1}}}, {"o": {"m": 1}}),
-        ({}, {"add": {"/o/l": [1]}}, {"unset": ["/o/l"]}, {"o": {}}),
-        ({"l": [1]}, {"add": {"/l": [2]}}, {"set": {"l": {"m": 1}}}, {"l": {"m": 1}}),
-        ({"l": [2]}, {"add": {"/l": [1]}}, {"remove": {"/l": [1]}}, {"l": [2]}),
-        ({}, {"add": {"/l": [1]}}, {"remove": {"/l": [1]}}, {"l": []}),
-        ({"l": [1, 2]}, {"remove": {"/l": [1]}}, {"add": {"/l": [1]}}, {"l": [2, 1]}),
-        ({"l": [1]}, {"set": {"l": [2]}}, {"add": {"/l": [1]}, "remove": {"/l": [2]}}, {"l": [1]}),
-        ({"o": "text"}, {"set": {"o": {"y": 1}}}, {"unset": ["/o/x", "/o/y"]}, {"o": {}}),
-        ({"o": {"l": [1]}}, {"add": {"/o/l": [2]}}, {"set": {"o": 1}}, {"o": 1}),
-    ],
-)
-def test_one_patch_for_two_where_they_meet(
-    record: dict[str, Any], first: dict[str, Any], second: dict[str, Any], expected: dict[str, Any]
-) -> None:
-    assert apply(apply(record, first), second) == expected
-    assert apply(record, compose(first, second)) == expected
-
-
-@given(near_records, near_records, near_records)
-def test_two_differences_in_one_lead_all_the_way(a: dict[str, Any], b: dict[str, Any], c: dict[str, Any]) -> None:
-    assert canonical(apply(a, compose(diff(a, b), diff(b, c)))) == canonical(c)
-
-
 def test_true_is_not_one_but_one_point_zero_is() -> None:
     assert diff({"a": 1}, {"a": True}) == {"set": {"a": True}}
     assert diff({"a": 1}, {"a": 1.0}) == {}
@@ -170,11 +128,6 @@ def test_set_operations_through_no_object_or_on_no_array_are_refused(member: str
     with pytest.raises(InvalidParams) as refused:
         apply(record, {member: {pointer: ["y"]}})
     assert refused.value.issues[0].path == f"patch.{member}.{pointer}"
-
-
-def test_patches_that_can_never_follow_each_other_are_refused() -> None:
-    with pytest.raises(InvalidParams):
-        compose({"set": {"a": 5}}, {"add": {"/a": ["x"]}})
 
 
 @pytest.mark.parametrize(

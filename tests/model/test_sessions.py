@@ -13,7 +13,6 @@ from craftd.model.portable import parse_line
 from craftd.model.sessions import (
     COMPUTED,
     IMMUTABLE,
-    LAZY,
     LIGHT,
     PERSISTENT,
     STATES,
@@ -55,7 +54,6 @@ def see(stored: dict[str, Any], session: str = "s", root: str = ROOT) -> dict[st
 def test_the_field_lists_are_whole() -> None:
     assert len(PERSISTENT) == len(set(PERSISTENT)) == 43
     every = set(PERSISTENT) | set(COMPUTED)
-    assert every >= LAZY
     assert every >= VOLATILE
     assert every >= IMMUTABLE
     assert every - set(LIGHT) == {"pendingPlanExecution", "transferredSessionSummary"}
