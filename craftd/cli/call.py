@@ -86,17 +86,21 @@ def call(method: str, params: str, workspace: str | None) -> None:
     METHOD is a name like sessions/list; `craftd call METHOD --help` shows its params. "-" reads the params from
     standard input.
     """
-    members = _parse(sys.stdin.read() if params == "-" else params)
+    members = _parse(sys.stdin.buffer.read() if params == "-" else params.encode(errors="surrogateescape"))
     if workspace is not None:
         members["workspace"] = door.name_of(workspace)
     with door.connected() as client:
         text.emit(client.call(method, members))
 
 
-def _parse(source: str) -> dict[str, Any]:
+def _parse(source: bytes) -> dict[str, Any]:
     try:
-        members = json.loads(source, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        members = json.loads(source.decode("utf-8-sig"), parse_constant=_refuse)
+    except UnicodeDecodeError:
+        raise click.UsageError("the params are not UTF-8") from None
+    except RecursionError:
+        raise click.UsageError("the params are nested too deeply") from None
+    except ValueError as error:
         raise click.UsageError(f"the params are not JSON: {error}") from None
     if not isinstance(members, dict):
         raise click.UsageError("the params must be a JSON object")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from craftd.cli import call, serve, sessions, text, workspaces
@@ -41,7 +39,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         result = craftd.main(arguments, prog_name="craftd", standalone_mode=False)
     except CallFailed as error:
-        return _fail(error.name, error.code, error.message)
+        return _fail(error.name, error.code, error.message + _advice(error))
     except Mismatch as error:
         return _fail("Unsupported", 1011, str(error))
     except (NotReached, ConnectionLost) as error:
@@ -50,13 +48,24 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except click.ClickException as error:
-        print(f"craftd: {error.message}", file=sys.stderr)
+        text.complain(error.message)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return 130
+    except OSError as error:  # a full disk below standard output, a log that cannot be read
+        text.complain(": ".join(filter(None, [error.filename, error.strerror or str(error)])))
+        return 1
     return result if isinstance(result, int) else 0
 
 
 def _fail(name: str, code: int, message: str) -> int:
-    print(f"craftd: {name} ({code}): {message}", file=sys.stderr)
+    text.complain(f"{name} ({code}): {message}")
     return 1
+
+
+def _advice(error: CallFailed) -> str:
+    """What the command line has for a failure that the protocol words for all clients."""
+    noun = (error.data.get("resource") or {}).get("noun")
+    if error.name == "NotFound" and noun == "workspaces":
+        return "; `craftd workspaces` lists those that are registered, `craftd workspaces add FOLDER` registers one"
+    return ""

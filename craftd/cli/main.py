@@ -7,13 +7,16 @@ import sys
 
 def main() -> int:
     """Entry point. What an editor starts branches off before the imports of the command line: an editor waits."""
-    if sys.argv[1:2] == ["stdio"]:
-        from craftd.client import bridge
+    try:
+        if sys.argv[1:2] == ["stdio"]:
+            from craftd.client import bridge
 
-        return bridge.main(sys.argv[2:], _serve_here)
-    from craftd.cli import commands
+            return bridge.main(sys.argv[2:], _serve_here)
+        from craftd.cli import commands
 
-    return commands.run()
+        return commands.run()
+    except KeyboardInterrupt:  # in the midst of an import
+        return 130
 
 
 def _serve_here(config: str) -> int:

@@ -21,17 +21,26 @@ Item = dict[str, Any]
 @door.as_json
 def ls(state: str, workspace: str | None, json: bool) -> None:
     """List sessions, the latest first."""
-    rows = []
+    params = {"filter": {"state": state}, "limit": 500}
     with door.connected() as client:
-        for scope in door.scopes(client, workspace):
-            params = {"workspace": scope, "filter": {"state": state}, "limit": 500}
-            for item in client.pages("sessions/list", params):
-                if json:
-                    text.emit({"workspace": scope, **item}, one_line=True)
-                else:
-                    rows.append(_row(item))
-    if not json:
-        text.table(("ID", "LAST", "MESSAGES", "STATUS", "", "NAME"), rows)
+        scopes = door.scopes(client, workspace)
+        found = [
+            (scope, item) for scope in scopes for item in client.pages("sessions/list", {**params, "workspace": scope})
+        ]
+    if len(scopes) > 1:  # each came in its order
+        found.sort(key=lambda pair: _last_used(pair[1]), reverse=True)
+    if json:
+        for scope, item in found:
+            text.emit({"workspace": scope, **item}, one_line=True)
+    else:
+        text.table(("ID", "LAST", "MESSAGES", "STATUS", "", "NAME"), (_row(item) for _, item in found))
+
+
+def _last_used(item: Item) -> float:
+    """Milliseconds since 1970; 0 where the file has no time."""
+    value = item["value"]
+    at = value.get("lastMessageAt", value.get("lastUsedAt"))
+    return at if isinstance(at, int | float) else 0
 
 
 def _row(item: Item) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -17,7 +18,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def prepare() -> None:
-    """Make standard output UTF-8 that prints anything: a lone surrogate becomes the escape that JSON has for it."""
+    """Make standard output UTF-8 that prints anything: a lone surrogate becomes the escape that JSON has for it.
+
+    Integers keep all their digits, and a stream that is closed (`>&-`) does not become the next file that is opened.
+    """
+    sys.set_int_max_str_digits(0)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (as long as the process)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -30,6 +38,11 @@ def is_terminal() -> bool:
 def say(text: str = "") -> None:
     """Print a line, at once, without what could steer a terminal: the text may come from anybody."""
     print(_CONTROL.sub("\ufffd", text), flush=True)
+
+
+def complain(text: str) -> None:
+    """Say on standard error what went wrong."""
+    print(f"craftd: {_CONTROL.sub(chr(0xFFFD), text)}", file=sys.stderr)
 
 
 def emit(value: Any, *, one_line: bool = False) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from craftd.cli import door, text
+from craftd.client.client import CallFailed
 
 
 @click.group(invoke_without_command=True)
@@ -41,10 +42,19 @@ def list_all(json: bool) -> None:
 @door.as_json
 def add(path: str, name: str | None, adopt: bool, json: bool) -> None:
     """Register a workspace folder; made if it does not exist."""
+    if not path:
+        raise click.UsageError("PATH is empty")
     folder = os.path.realpath(os.path.expanduser(path))
     value = {"name": name or os.path.basename(folder) or folder, "path": folder}
     with door.connected() as client:
-        item = client.call("workspaces/create", {"value": value, **({"adopt": True} if adopt else {})})["item"]
+        try:
+            item = client.call("workspaces/create", {"value": value, **({"adopt": True} if adopt else {})})["item"]
+        except CallFailed as error:
+            if "adopt" not in error.data.get("allowed", []):
+                raise
+            raise click.ClickException(
+                f"{folder} is neither empty nor a workspace; --adopt makes it one, its files stay"
+            ) from None
     if json:
         text.emit(item, one_line=True)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -85,12 +86,13 @@ class Client:
         Raises: CallFailed, ConnectionLost.
         """
         self._number += 1
-        self._send({"id": self._number, "method": method, "params": params or {}})
+        with suppress(ConnectionLost):  # what it said before it hung up can still be read
+            self._send({"id": self._number, "method": method, "params": params or {}})
         while True:
             message = self._receive()
             if "method" in message:
                 self._waiting.append(message)
-            elif message.get("id") == self._number:
+            elif message.get("id") in (self._number, None):  # None: it could not read the request
                 if "error" in message:
                     error = message["error"]
                     raise CallFailed(error["code"], error["message"], error.get("data") or {})

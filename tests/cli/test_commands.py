@@ -24,9 +24,34 @@ def test_a_result_is_one_line_of_json_when_it_is_piped(fake: Behave, capsys: Cap
 
 
 def test_params_can_come_from_standard_input(fake: Behave, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO('{"n": 1}'))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'\xef\xbb\xbf{"n": "\xc3\xa9"}')))
     assert commands.run(["call", "echo", "-"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"n": 1}
+    assert json.loads(capsys.readouterr().out) == {"n": "é"}
+
+
+def test_params_that_are_not_utf8_are_refused(places: Places, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"n": "\xff"}'), errors="surrogateescape"))
+    assert commands.run(["call", "echo", "-"]) == 2
+    assert commands.run(["call", "echo", '{"n": "\udcff"}']) == 2
+    assert capsys.readouterr().err.count("the params are not UTF-8") == 2
+    assert not Path(places.folder).exists()
+
+
+def test_integers_keep_all_their_digits(fake: Behave, capsys: Capture) -> None:
+    assert commands.run(["call", "echo", f'{{"n": {"9" * 5000}}}']) == 0
+    assert capsys.readouterr().out == f'{{"n": {"9" * 5000}}}\n'
+
+
+def test_an_answer_to_something_unreadable_is_an_error_like_any_other(fake: Behave, capsys: Capture) -> None:
+    fake(unreadable=True)
+    assert commands.run(["call", "echo"]) == 1
+    assert capsys.readouterr().err == "craftd: ParseError (-32700): nested too deeply\n"
+
+
+def test_what_the_daemon_said_before_it_hung_up_is_told(fake: Behave, capsys: Capture) -> None:
+    fake(unreadable=True, hangUp=True)
+    assert commands.run(["call", "echo", json.dumps({"text": "x" * 3_000_000})]) == 1
+    assert capsys.readouterr().err == "craftd: ParseError (-32700): nested too deeply\n"
 
 
 def test_a_named_workspace_becomes_a_member_and_a_folder_gets_its_full_name(
@@ -115,6 +140,32 @@ def test_the_reader_of_a_pipe_may_stop_reading(places: Places, fake: Behave) -> 
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("redirection", "told"), [(">/dev/full", "craftd: No space left on device\n"), (">&-", ""), (">&- 2>&-", "")]
+)
+def test_standard_output_that_takes_nothing_is_no_traceback(redirection: str, told: str) -> None:
+    command = f"exec {sys.executable} -m craftd schema {redirection}"
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.stderr == told
+    assert (ended.returncode == 0) == (not told)
+
+
+def test_a_log_that_cannot_be_read_is_named(places: Places, capsys: Capture) -> None:
+    Path(places.folder).write_text("no folder")
+    assert commands.run(["logs"]) == 1
+    assert capsys.readouterr().err == f"craftd: {places.log}: Not a directory\n"
+
+
+def test_a_workspace_that_is_not_registered_is_told_with_what_helps(fake: Behave, capsys: Capture) -> None:
+    gone = {"code": 1001, "message": "there is no workspaces/a\x1b[31m",
+            "data": {"code": "NotFound", "resource": {"noun": "workspaces", "id": "a"}}}  # fmt: skip
+    fake(errors={"sessions/list": gone})
+    assert commands.run(["ls", "-w", "a"]) == 1
+    told = capsys.readouterr().err
+    assert "craftd workspaces add FOLDER" in told
+    assert "\x1b" not in told
 
 
 def test_help_of_a_method_comes_from_the_registry(capsys: Capture) -> None:

@@ -45,6 +45,19 @@ def test_ls_as_json_names_the_workspace_of_each(fake: Behave, capsys: Capture) -
     assert json.loads(capsys.readouterr().out) == {"workspace": "ws_1", **item}
 
 
+def test_ls_puts_the_sessions_of_several_workspaces_in_one_order(fake: Behave, capsys: Capture) -> None:
+    both = {"items": [*WORKSPACES["items"], {"id": "ws_2", "value": {"name": "Attic", "path": "/home/ann/attic"}}]}
+    fake(
+        answers={"workspaces/list": both},
+        byWorkspace={
+            "ws_1": {"items": [session("new", lastMessageAt=3), session("old", lastMessageAt=1)], **AT},
+            "ws_2": {"items": [session("middle", lastUsedAt=2), session("damaged")], **AT},
+        },
+    )
+    assert commands.run(["ls"]) == 0
+    assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == ["new", "middle", "old", "damaged"]
+
+
 def test_show_prints_the_session_its_damage_and_its_last_messages(fake: Behave, capsys: Capture) -> None:
     item = session("260102-calm-river", name="Plan the move", sessionStatus="todo", labels=["home"], messageCount=2)
     item["info"] = {"damage": [{"code": "line-unreadable", "line": 4, "message": "no JSON"}]}
@@ -145,3 +158,16 @@ def test_workspaces_are_listed_and_added_by_folder(fake: Behave, capsys: Capture
     assert commands.run(["workspaces"]) == 0
     assert commands.run(["workspaces", "add", "/home/ann/notes"]) == 0
     assert capsys.readouterr().out.splitlines() == ["ws_1\tNotes\t/home/ann/notes", "ws_1  /home/ann/notes"]
+
+
+def test_a_folder_with_other_files_is_told_with_the_option_that_takes_it(fake: Behave, capsys: Capture) -> None:
+    refused = {"code": 1004, "message": "say adopt: true",
+               "data": {"code": "InvalidState", "state": "not-empty", "allowed": ["adopt"]}}  # fmt: skip
+    fake(errors={"workspaces/create": refused})
+    assert commands.run(["workspaces", "add", "/home/ann/music"]) == 1
+    assert "--adopt makes it one" in capsys.readouterr().err
+
+
+def test_an_empty_path_is_not_the_working_directory(fake: Behave, capsys: Capture) -> None:
+    assert commands.run(["workspaces", "add", ""]) == 2
+    assert "PATH is empty" in capsys.readouterr().err

@@ -1,8 +1,10 @@
 """A daemon as small as can be, started in place of the real one: the lock, the socket, the card, and a few methods.
 
 `$CRAFTD_FAKE` (JSON) changes how it behaves: `hello` replaces members of its answer, `refuseStop`, `fail` (exit code),
-`silent` (never answers), `lateLock` (seconds it keeps the lock after it closed everything), `answers` (results by
-method), `events` (notifications sent after the answer to each `events/subscribe`), `hangUp` (close after those).
+`silent` (never answers), `unreadable` (takes `echo` for no JSON; with `hangUp` it says so and closes, unread),
+`lateLock` (seconds it keeps the lock after it closed everything), `answers` (results by method), `byWorkspace` (results
+by workspace), `errors` (errors by method), `events` (notifications sent after the answer to each `events/subscribe`),
+`hangUp` (close after those).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 from craftd.client import wire
 from craftd.protocol import rendezvous
 
+sys.set_int_max_str_digits(0)
 BEHAVIOUR: dict[str, Any] = json.loads(os.environ.get("CRAFTD_FAKE", "{}"))
 places = rendezvous.find()
 clients: set[socket.socket] = set()
@@ -27,12 +30,19 @@ change = threading.Lock()
 
 def serve(connection: socket.socket) -> None:
     incoming = wire.Incoming(connection.recv)
+    unreadable = {"id": None, "error": {"code": -32700, "message": "nested too deeply", "data": {"code": "ParseError"}}}
     try:
         while message := incoming.next():
             if BEHAVIOUR.get("silent"):
                 continue
             if message["method"] == "exit":
                 break
+            if BEHAVIOUR.get("unreadable") and message["method"] == "initialized" and BEHAVIOUR.get("hangUp"):
+                connection.sendall(wire.frame(unreadable))
+                break
+            if BEHAVIOUR.get("unreadable") and message["method"] == "echo":
+                connection.sendall(wire.frame(unreadable))
+                continue
             if "id" in message:
                 connection.sendall(wire.frame({"id": message["id"], **answer(connection, message)}))
             if message["method"] == "events/subscribe":
@@ -49,6 +59,10 @@ def serve(connection: socket.socket) -> None:
 
 def answer(connection: socket.socket, message: dict[str, Any]) -> dict[str, Any]:
     method, params = message["method"], message.get("params", {})
+    if method in BEHAVIOUR.get("errors", {}):
+        return {"error": BEHAVIOUR["errors"][method]}
+    if params.get("workspace") in BEHAVIOUR.get("byWorkspace", {}):
+        return {"result": BEHAVIOUR["byWorkspace"][params["workspace"]]}
     if method in BEHAVIOUR.get("answers", {}):
         return {"result": BEHAVIOUR["answers"][method]}
     if method == "daemon/hello":
