@@ -141,6 +141,8 @@ def logs(follow: bool, lines: int) -> None:
         file = open(path, encoding="utf-8", errors="replace")  # noqa: SIM115 (replaced below when the log is)
     except FileNotFoundError:
         raise click.ClickException(f"there is no log yet: {path}") from None
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}") from None
     for line in file.read().splitlines()[-lines:] if lines else []:
         text.say(line)
     rest = ""

@@ -321,7 +321,7 @@ class Connection:
 
     def drop(self, reason: str) -> None:
         """End the connection now."""
-        log.warning("%s (%s) dropped: %s", self.id, self.name, reason)
+        log.warning("%s (%.60r) dropped: %s", self.id, self.name, reason)
         self._sink.abort()
 
     # Messages that are no requests

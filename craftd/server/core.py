@@ -350,7 +350,7 @@ class Daemon:
 
 def serve(places: Places, *, auto: bool, exclusive: bool, stdio: bool = False) -> int:
     """Serve with the daemon's lock held; the exit code."""
-    _log_to(places, to_file=not auto)
+    _log_to(places, to_stderr=not auto)
 
     async def main() -> None:
         guard = Guard(AppLock(Path(places.config)), time.monotonic)
@@ -366,11 +366,13 @@ def serve(places: Places, *, auto: bool, exclusive: bool, stdio: bool = False) -
     return 1 if failed else 0
 
 
-def _log_to(places: Places, *, to_file: bool) -> None:
-    """Time, place, what; never a body. Started by a client, stderr is the log already."""
-    handlers: list[logging.Handler] = [logging.StreamHandler(sys.stderr)]
-    if to_file:
-        handlers.append(logging.handlers.RotatingFileHandler(places.log, maxBytes=LOG_BYTES, backupCount=1))
+def _log_to(places: Places, *, to_stderr: bool) -> None:
+    """Time, place, what; never a body. Started by a client, stderr is the log file too, for what comes before this."""
+    handlers: list[logging.Handler] = [
+        logging.handlers.RotatingFileHandler(places.log, maxBytes=LOG_BYTES, backupCount=1)
+    ]
+    if to_stderr:
+        handlers.append(logging.StreamHandler(sys.stderr))
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.INFO, format=form, handlers=handlers, force=True)
 
