@@ -51,8 +51,8 @@ def loads(body: bytes) -> Any:
     """Raises: ParseError."""
     try:
         return json_text.loads(body)
-    except ValueError:
-        raise ParseError("the message is not JSON") from None
+    except ValueError as error:
+        raise ParseError(f"the message cannot be read as JSON: {error}") from None
 
 
 def structure(cls: type[_T], params: Any) -> _T:

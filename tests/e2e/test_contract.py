@@ -574,7 +574,8 @@ async def test_no_frame_holds_what_is_no_json(daemon: Daemon, client: Wire, conn
     await client.answer("odd")
     [item] = (await client.call("messages/list", {"session": session}))["items"]
     assert item["value"]["x"] is None
-    assert not any(word in body for body in client.bodies for word in (b"NaN", b"Infinity"))
+    for body in client.bodies:  # an error may name the token in its text
+        json.loads(body, parse_constant=pytest.fail)
     assert b"Infinity" not in (daemon.base / "ws" / "sessions" / session / "session.jsonl").read_bytes()
 
 

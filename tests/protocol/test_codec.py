@@ -134,6 +134,13 @@ def test_what_is_no_json_is_a_parse_error(body: bytes) -> None:
         loads(body)
 
 
+def test_what_cannot_be_read_is_told_with_the_reason() -> None:
+    with pytest.raises(ParseError, match="deeper than 200"):
+        loads(b"[" * 201 + b"]" * 201)
+    with pytest.raises(ParseError, match="line 1 column"):
+        loads(b"{bad")
+
+
 def test_big_integers_keep_their_digits() -> None:
     assert dumps(loads(b'{"n":9007199254740993123456789}')) == b'{"n":9007199254740993123456789}'
 
