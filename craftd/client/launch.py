@@ -215,7 +215,7 @@ class _Search:
         code = os.waitstatus_to_exitcode(status)
         if code >= 0 and code != LOCK_LOST:
             said = _last_line(self.places.log, self.log_start)
-            raise NotReached(f"the daemon did not start (exit {code}): {said or 'it said nothing'}")
+            raise NotReached(f"the daemon did not start (exit {code}): {said or 'see what `craftd serve` says'}")
 
 
 def _usable(link: Link, places: Places) -> bool:

@@ -373,6 +373,7 @@ def _log_to(places: Places, *, to_stderr: bool) -> None:
     ]
     if to_stderr:
         handlers.append(logging.StreamHandler(sys.stderr))
+    logging.raiseExceptions = False  # a log that cannot be written is no reason to write about it
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.INFO, format=form, handlers=handlers, force=True)
 

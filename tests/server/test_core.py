@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,3 +67,17 @@ async def test_the_daemon_outlives_a_lock_that_cannot_be_given_back(
 
 def refuse(source: Path, target: Path) -> None:
     raise OSError(errno.EROFS, "Read-only file system")
+
+
+def test_a_log_that_cannot_be_written_does_not_fill_standard_error(tmp_path: Path) -> None:
+    (tmp_path / "craftd").mkdir()
+    (tmp_path / "craftd" / "log").symlink_to("/dev/full")
+    script = f"""
+from craftd.protocol import rendezvous
+from craftd.server import core
+core._log_to(rendezvous.Places({str(tmp_path)!r}), to_stderr=True)
+core.log.info("hello")
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ended.stderr.endswith("INFO craftd.server.core: hello\n")
+    assert ended.stderr.count("\n") == 1
