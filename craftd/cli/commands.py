@@ -67,5 +67,5 @@ def _advice(error: CallFailed) -> str:
     """What the command line has for a failure that the protocol words for all clients."""
     noun = (error.data.get("resource") or {}).get("noun")
     if error.name == "NotFound" and noun == "workspaces":
-        return "; `craftd workspaces` lists those that are registered, `craftd workspaces add FOLDER` registers one"
+        return ", or its folder is gone: `craftd workspaces` lists all, `craftd workspaces add FOLDER` registers one"
     return ""
