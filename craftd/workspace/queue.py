@@ -177,6 +177,8 @@ class Queue:
 
     def _take(self) -> tuple[list[Pending], list[Bundle]]:
         """What can run now, in order; starts preparations for the rest."""
+        if not self._waiting and not self._bundles:
+            return [], []
         self._drop_abandoned()
         self._waiting = deque(pending for pending in self._waiting if not pending.future.done())  # taken back
         groups: dict[str, list[Pending]] = {}
