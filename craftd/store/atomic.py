@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 from secrets import token_hex
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from attrs import define, field, frozen
 
@@ -70,10 +70,11 @@ class ForeignWrite(Exception):
 class DirectoryNotFlushed(OSError):
     """The new bytes are in place under their name, but a power loss may still bring the old ones back.
 
-    filename: the name that is not safe. new: fingerprint of a replaced file.
+    folders: what is to be flushed again. result: what the function would have answered.
     """
 
-    new: Fingerprint | None = None
+    folders: tuple[Path, ...] = ()
+    result: Any = None
 
 
 def of_stat(st: os.stat_result) -> Fingerprint:
@@ -129,6 +130,46 @@ def replace(
     Raises: ForeignWrite if something else is there, now in place and untouched. OSError up to the swap: the old bytes
     stay. DirectoryNotFlushed: the new bytes are there, but not yet safe.
     """
+    staged = stage(path, data, mode=mode)
+    staged.swap(expect)
+    try:
+        flush_names(staged.target)
+    except DirectoryNotFlushed as error:
+        error.result = staged.new
+        raise
+    return staged.new
+
+
+@frozen
+class Staged:
+    """New content for *path*, complete beside it. target: what the path leads to. new: fingerprint of the new file."""
+
+    path: Path
+    target: Path
+    temporary: Path
+    new: Fingerprint
+
+    def swap(self, expect: Fingerprint | Literal[Expectation.ANY] | None) -> None:
+        """Give it its name; see `replace`. Nothing is left beside, whatever happens. The folder is not flushed."""
+        try:
+            if expect is not ANY and fingerprint(self.target) != expect:
+                raise ForeignWrite(self.path)
+            if expect is ANY:
+                disk.rename(self.temporary, self.target)
+            elif expect is None:
+                _take_name(self.temporary, self.target)
+        except BaseException:
+            self.discard()
+            raise
+        if isinstance(expect, Fingerprint):
+            swap_in(self.temporary, self.target, expect, self.new)
+
+    def discard(self) -> None:
+        discard(self.temporary)
+
+
+def stage(path: Path, data: bytes, *, mode: int | None = None) -> Staged:
+    """The long part of `replace`: write and flush beside. For `Staged.swap` or `discard`. Raises: OSError."""
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     temporary = temporary_beside(target)
     fd = disk.create(temporary, mode)
@@ -138,26 +179,12 @@ def replace(
             if (old := _stat(target)) is not None:
                 disk.keep_mode_and_owner(fd, old)
             disk.flush_full(fd)
-            new = of_stat(os.fstat(fd))
+            return Staged(path, target, temporary, of_stat(os.fstat(fd)))
         finally:
             disk.close(fd)
-        if expect is not ANY and (None if old is None else of_stat(old)) != expect:
-            raise ForeignWrite(path)
-        if expect is ANY:
-            disk.rename(temporary, target)
-        elif expect is None:
-            _take_name(temporary, target)
     except BaseException:
         discard(temporary)
         raise
-    if isinstance(expect, Fingerprint):
-        swap_in(temporary, target, expect, new)
-    try:
-        flush_name(target)
-    except DirectoryNotFlushed as error:
-        error.new = new
-        raise
-    return new
 
 
 def swap_in(temporary: Path, target: Path, expect: Fingerprint, new: Fingerprint) -> None:
@@ -208,12 +235,18 @@ def _take_name(temporary: Path, target: Path) -> None:
         raise ForeignWrite(target) from None
 
 
-def flush_name(path: Path) -> None:
-    """Make the present name of *path* durable. Raises: DirectoryNotFlushed."""
-    try:
-        disk.flush_directory(path.parent)
-    except OSError as error:
-        raise DirectoryNotFlushed(error.errno, error.strerror, str(path)) from error
+def flush_names(*paths: Path) -> None:
+    """Make durable what *paths* are called now, or that they are not there. Raises: DirectoryNotFlushed."""
+    failed: dict[Path, OSError] = {}
+    for folder in dict.fromkeys(path.parent for path in paths):
+        try:
+            disk.flush_directory(folder)
+        except OSError as error:
+            failed[folder] = error
+    for folder, first in failed.items():
+        unsafe = DirectoryNotFlushed(first.errno, first.strerror, str(folder))
+        unsafe.folders = tuple(failed)
+        raise unsafe from first
 
 
 def temporary_beside(path: Path) -> Path:
@@ -273,7 +306,7 @@ def create_folder(path: Path, files: Mapping[str, bytes], folders: tuple[str, ..
     except BaseException:
         discard(staged)
         raise
-    flush_name(path)
+    flush_names(path)
 
 
 def _stat(path: Path) -> os.stat_result | None:

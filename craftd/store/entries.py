@@ -12,7 +12,7 @@ from craftd.errors import Corrupt, Issue, Ref, ValidationFailed
 from craftd.model.noun import Facts, Noun
 from craftd.model.records import Record
 from craftd.store import atomic, confine, files
-from craftd.store.atomic import Fingerprint
+from craftd.store.atomic import DirectoryNotFlushed, Fingerprint
 from craftd.store.files import Document, JsonForm, Problem
 
 PARENT = "parent"
@@ -70,7 +70,11 @@ class Entries:
         forest.change(document.records, changes)
         changed = self.form.format({**stored, self.member: forest.entries}, data)
         files.make_folders((root / self.file).parent, root)
-        print = atomic.replace(root / self.file, changed, expect=document.prints[self.file])
+        try:
+            print = atomic.replace(root / self.file, changed, expect=document.prints[self.file])
+        except DirectoryNotFlushed as error:
+            error.result = self._document(changed, error.result)
+            raise
         return self._document(changed, print)
 
     def _defaults(self) -> dict[str, Record]:

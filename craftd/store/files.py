@@ -82,7 +82,8 @@ class Shelf(Protocol):
 
         *document* is the one the changes were computed on (None: there was nothing). Only members that differ are
         touched. Raises: ForeignWrite (the files are not the ones *document* was read from; nothing was done), OSError,
-        DirectoryNotFlushed, ValidationFailed, Corrupt and Forbidden for documents that are not sound or are linked.
+        DirectoryNotFlushed (the document is its result), ValidationFailed; Corrupt and Forbidden for documents that are
+        not sound or are linked.
         """
         ...
 

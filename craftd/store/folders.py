@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from craftd.errors import Corrupt, InvalidParams, Issue, Ref
 from craftd.model.noun import Facts, Noun
 from craftd.model.records import Record
 from craftd.store import atomic, confine, disk, files
-from craftd.store.atomic import Fingerprint, ForeignWrite
+from craftd.store.atomic import DirectoryNotFlushed, Fingerprint, ForeignWrite, Staged
 from craftd.store.files import Document, Form, JsonForm, Parsed, Problem
 
 FOLDER_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,199}", re.ASCII)
@@ -137,20 +137,51 @@ class Folders:
                 atomic.create_folder(root / key, inside, self.inside)
             except FileExistsError:
                 raise ForeignWrite(root / key) from None
-            prints = {path: atomic.glance(root / path) for path in contents}
-            return self._document(root, key, contents, prints)
-        prints = dict(document.prints) if document is not None else {path: None for path in contents}
+            except DirectoryNotFlushed as error:
+                error.result = self._document(root, key, contents, _prints(root, contents))
+                raise
+            return self._document(root, key, contents, _prints(root, contents))
+        prints: dict[str, Fingerprint | None] = dict.fromkeys(contents)
+        prints |= {} if document is None else document.prints
         # The main file last: it is what makes the change visible to the app.
-        for path, data in reversed(contents.items()):
-            if data == before.get(path):
-                continue
-            if data is None:
-                disk.remove(root / path)
-                atomic.flush_name(root / path)
-                prints[path] = None
-            else:
-                prints[path] = atomic.replace(root / path, data, expect=prints[path])
+        changed = {path: data for path, data in reversed(contents.items()) if data != before.get(path)}
+        self._swap(root, before, changed, prints)
+        try:
+            atomic.flush_names(*(root / path for path in changed))
+        except DirectoryNotFlushed as error:
+            error.result = self._document(root, key, contents, prints)
+            raise
         return self._document(root, key, contents, prints)
+
+    def _swap(
+        self,
+        root: Path,
+        before: Mapping[str, bytes | None],
+        changed: Mapping[str, bytes | None],
+        prints: dict[str, Fingerprint | None],
+    ) -> None:
+        """Put all files in place, or none: what can fail for want of room comes first, and is done beside."""
+        staged: dict[str, Staged] = {}
+        swapped: list[str] = []
+        try:
+            for path, data in changed.items():
+                if data is not None:
+                    staged[path] = atomic.stage(root / path, data)
+            for path in changed:
+                new = staged.pop(path, None)
+                if new is None:
+                    disk.remove(root / path)
+                    prints[path] = None
+                else:
+                    new.swap(prints[path])
+                    prints[path] = new.new
+                swapped.append(path)
+        except BaseException:
+            for one in staged.values():
+                one.discard()
+            for path in reversed(swapped):
+                _take_back(root / path, before.get(path), prints[path])
+            raise
 
     def _delete(self, root: Path, key: str, now: int) -> None:
         """One rename into the trash; a link is removed and what it leads to stays."""
@@ -158,7 +189,7 @@ class Folders:
         confine.check_removable(root, folder)
         if folder.is_symlink():
             disk.remove(folder)
-            atomic.flush_name(folder)
+            atomic.flush_names(folder)
             return
         files.make_folders(root / TRASH, root)
         wanted = root / TRASH / f"{now}-{self.noun.name}-{folder.name}"
@@ -167,8 +198,7 @@ class Folders:
             count += 1
             target = wanted.with_name(f"{wanted.name}-{count}")
         disk.move_folder(folder, target)
-        atomic.flush_name(target)
-        atomic.flush_name(folder)
+        atomic.flush_names(target, folder)
 
     # -- from bytes to a document --
 
@@ -227,6 +257,21 @@ class Folders:
         issue = Problem(message=message, code="unreadable").issue(path, self.noun.name, id)
         linked = (root / key).is_symlink()
         return Document(key=key, records={id: {}}, prints=prints, issues=(issue,), sound=False, linked=linked)
+
+
+def _prints(root: Path, paths: Iterable[str]) -> dict[str, Fingerprint | None]:
+    return {path: atomic.glance(root / path) for path in paths}
+
+
+def _take_back(path: Path, before: bytes | None, now: Fingerprint | None) -> None:
+    """Best effort: where it fails, the file is read as if somebody else had written it."""
+    try:
+        if before is None:
+            disk.remove(path)
+        else:
+            atomic.replace(path, before, expect=now)
+    except (OSError, ForeignWrite):
+        pass
 
 
 def _at(value: Record, path: tuple[str, ...]) -> object:

@@ -333,7 +333,7 @@ class Transcript(Reading):
             self._extend(lines, records, data)
             self._generation += 1
             self._name_safe = False
-        atomic.flush_name(target)
+        atomic.flush_names(target)
         self._name_safe = True
 
     def _extend(self, lines: Sequence[bytes], records: Sequence[Record], data: bytes) -> None:

@@ -78,6 +78,9 @@ class CreateRecord(RecordCommit):
         existing = unit.records().get(self.id)
         if existing is not None:
             raise AlreadyExists(self.ref, unit.row(self.id).item().as_json())
+        elsewhere = unit.table.index.get(self.id)
+        if elsewhere is not None and elsewhere.unit != self.key:
+            raise AlreadyExists(self.ref, elsewhere.item().as_json())
         refuse_errors(self.noun, self.value, None, self.ref)
         self._refuse_misplaced(unit, self.value)
         unit.stage(self.id, self.value)

@@ -225,6 +225,7 @@ class Look(Commit):
     One after the other: which document a record belongs to depends on what the others turned out to hold.
     """
 
+    promises = False
     key: str
 
     @property

@@ -379,6 +379,8 @@ class Home:
 class LookAtRegistry(Commit):
     """The unit does the work."""
 
+    promises = False
+
     @property
     def unit(self) -> str:
         return REGISTRY

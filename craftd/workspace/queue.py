@@ -12,11 +12,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
 from attrs import define, field
 
 from craftd.errors import CraftdError, InternalError, IoError, ServerCancelled
+from craftd.store import disk
 from craftd.store.atomic import DirectoryNotFlushed, ForeignWrite
 from craftd.store.transcript import Stale
 from craftd.workspace.commit import Commit, Done, Unit, io_error
@@ -49,7 +51,7 @@ class Backing(Protocol):
         ...
 
     def abandoned(self, result: Any) -> None:
-        """The result of that work is not needed. On the loop."""
+        """The result of that work is not needed."""
         ...
 
     def writing(self, unit: Unit) -> AbstractContextManager[None]:
@@ -115,6 +117,8 @@ class Queue:
     _wake: asyncio.Event = field(factory=asyncio.Event)
     _idle: asyncio.Event = field(factory=asyncio.Event)
     _refused: CraftdError | None = None
+    _unsafe: dict[str, tuple[Path, ...]] = field(factory=dict)
+    """Folders in which a power loss could still undo something written, by unit. Thread of the scope."""
 
     def submit(self, commit: Commit) -> asyncio.Future[Done]:
         """Queue *commit* now; the future holds its answer. Raises ServerCancelled once closed."""
@@ -263,14 +267,24 @@ class Queue:
         return done
 
     def _unit(self, key: str, group: list[Pending], prepared: Any, done: Round) -> list[Outcome]:
+        refused: list[Outcome] = []
+        try:
+            self._make_safe(key)
+        except OSError as error:
+            refused = failed([pending for pending in group if pending.commit.promises], error)
+            group = [pending for pending in group if not pending.commit.promises]
+            if not group:
+                if prepared is not None:
+                    self.scope.abandoned(prepared)
+                return refused
         try:
             unit = self.scope.open_unit(key)
             if prepared is not None:
                 self.scope.prepared(unit, prepared)
         except Exception as error:
-            return failed(group, error)
+            return refused + failed(group, error)
         done.units.append(unit)
-        return self._attempt(unit, group, done)
+        return refused + self._attempt(unit, group, done)
 
     def _attempt(self, unit: Unit, group: list[Pending], done: Round) -> list[Outcome]:
         foreign: list[Outcome] = []
@@ -298,6 +312,7 @@ class Queue:
                 done.again.extend(group)
                 return foreign
             except DirectoryNotFlushed as error:
+                self._unsafe[unit.key] = error.folders
                 refuse(outcomes, io_error(error, written=True))
             except Exception as error:
                 unit.discard()
@@ -305,12 +320,24 @@ class Queue:
                     # Each gets its own verdict: a smaller change may still fit on the disk, and what needed no
                     # writing beside another change (a repeat of it) may need it without.
                     return foreign + [one for pending in group for one in self._attempt(unit, [pending], done)]
-                refuse([one for one in outcomes if one.staged], as_failure(error))
+                # A commit that staged nothing is not to blame for what was to be mended beside it.
+                refuse([one for one in outcomes if one.staged or not mended], as_failure(error))
                 return foreign + outcomes
             if late := unit.told_late():
                 outcomes.insert(0, Outcome(DAEMON, late))
             return foreign + outcomes
         return foreign + failed(group, IoError("EAGAIN", "another program keeps writing this file"))
+
+    def _make_safe(self, key: str) -> None:
+        """Before anything is answered that builds on it: a repeat of a change that is written needs no writing any
+        more, but its answer says that it is durable. Raises: OSError.
+        """
+        for folder in self._unsafe.get(key, ()):
+            try:
+                disk.flush_directory(folder)
+            except FileNotFoundError:
+                pass  # whatever was in it went with it
+        self._unsafe.pop(key, None)
 
     def _plan(self, unit: Unit, pending: Pending) -> Outcome:
         try:

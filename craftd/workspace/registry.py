@@ -17,7 +17,7 @@ from craftd.model import patch as patches
 from craftd.model.noun import Facts
 from craftd.model.records import Record, version_of
 from craftd.model.workspaces import WORKSPACES
-from craftd.store import atomic, disk
+from craftd.store import atomic, confine, disk
 from craftd.store.atomic import DirectoryNotFlushed, Fingerprint
 from craftd.store.entries import Entries
 from craftd.store.layout import SHELVES
@@ -91,7 +91,7 @@ class ObjectFile:
         try:
             self.fingerprint = atomic.replace(self.path, json_text.dumps_indented(value), expect=self.fingerprint)
         except DirectoryNotFlushed as error:
-            self.fingerprint, self.value = error.new, value
+            self.fingerprint, self.value = error.result, value
             raise
         self.value = value
 
@@ -296,6 +296,7 @@ class SettingsUnit(Unit):
         if self.known.settings.problem is not None:
             uri = self.known.settings.path.as_uri()
             raise Corrupt(f"config.json {self.known.settings.problem}", uri, self.known.entry.ref)
+        confine.check_writable(self.known.entry.root, self.known.settings.path)
 
     def stage(self, value: Record) -> None:
         self._staged = value
@@ -404,7 +405,11 @@ class Register(Commit):
         config = unit.config()
         identity = folder_identity(self.root)
         for entry in unit.entries():
-            if entry.root == self.root or (identity is not None and folder_identity(entry.root) == identity):
+            if (
+                entry.id == self.id
+                or entry.root == self.root
+                or (identity is not None and folder_identity(entry.root) == identity)
+            ):
                 row = unit.index.get(entry.id)
                 raise AlreadyExists(entry.ref, None if row is None else row.item().as_json())
         raw = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from craftd.model import patch as patches
 from craftd.model.ids import new_message_id
 from craftd.model.messages import Counters
 from craftd.model.records import Item, Record, version_of
-from craftd.store import atomic, disk
+from craftd.store import atomic, confine, disk
 from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
@@ -100,11 +101,13 @@ class SessionUnit(Unit):
             raise NotFound(self.ref)
 
     def require_writable(self) -> Record:
-        """The header to change. Raises NotFound, Corrupt."""
+        """The header to change. Raises NotFound, Corrupt, Forbidden (a link that leads out of the workspace)."""
         self.require()
         if self.header is None or (self.transcript is not None and not self.transcript.writable):
             message = f"{self.ref} is damaged: repair or delete it, nothing is written over what is left"
             raise Corrupt(message, (self.folder / "session.jsonl").as_uri(), self.ref)
+        if os.path.islink(f"{self.directory}/session.jsonl"):
+            confine.check_writable(self.place.root, self.folder / "session.jsonl")
         return self.header
 
     def value(self) -> Record:
@@ -234,7 +237,11 @@ class SessionUnit(Unit):
         elif self._new:
             assert self.header is not None
             line = sessions.header_line(self.header, self.directory)
-            create_session(self.folder, [line, *self._lines])
+            try:
+                create_session(self.folder, [line, *self._lines])
+            except DirectoryNotFlushed:
+                self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
+                raise
             self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
         elif self.transcript is not None:
             prepared, self.prepared = self.prepared, None
@@ -270,14 +277,13 @@ class SessionUnit(Unit):
                 disk.flush_directory(self.place.root)
             disk.move_folder(self.folder, bin / trash)
             self.row, self.header, self.gone = None, None, True
-            atomic.flush_name(bin / trash)
-            atomic.flush_name(self.folder)
+            atomic.flush_names(bin / trash, self.folder)
         else:
             hidden = atomic.temporary_beside(self.folder)
             disk.move_folder(self.folder, hidden)
             self.row, self.header, self.gone = None, None, True
             atomic.discard(hidden)
-            atomic.flush_name(self.folder)
+            atomic.flush_names(self.folder)
 
     def _settle(self) -> None:
         """What was staged is in the file: it is the base now."""
@@ -502,6 +508,7 @@ class Fold(SessionCommit):
 class Reconcile(SessionCommit):
     """Look at the file. final: a missing folder counts as deleted now."""
 
+    promises = False
     final: bool = False
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:

@@ -15,6 +15,7 @@ from craftd.model.noun import Facts, Noun
 from craftd.model.patch import diff
 from craftd.model.records import Record, version_of
 from craftd.store import atomic
+from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.files import Document, Shelf
 from craftd.store.locate import ABSENCE_MS
 from craftd.workspace.commit import Unit
@@ -193,9 +194,16 @@ class DocumentUnit(Unit):
             and json_text.canonical(value) != json_text.canonical(self.base.get(id))
         }
         if changes:
-            saved = self.table.shelf.save(self.root, self.key, self.document, changes, self.facts)
-            self.document = saved
-            self.base = dict(saved.records) if saved is not None else {}
+            try:
+                self._settle(self.table.shelf.save(self.root, self.key, self.document, changes, self.facts))
+            except DirectoryNotFlushed as error:
+                self._settle(error.result)  # the new bytes are there; what is not safe yet is their name
+                raise
+        self.staged.clear()
+
+    def _settle(self, saved: Document | None) -> None:
+        self.document = saved
+        self.base = dict(saved.records) if saved is not None else {}
         self.staged.clear()
 
     def discard(self) -> None:

@@ -8,6 +8,7 @@ from craftd.errors import AlreadyExists, InvalidParams, NotFound, Ref
 from craftd.model.noun import Noun
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Item, Record
+from craftd.store.folders import Folders
 from craftd.workspace.changes import CreateRecord, DeleteRecord, UpdateRecord, check_patch
 from craftd.workspace.commit import Commit, Done
 from craftd.workspace.index import Index
@@ -73,9 +74,13 @@ class Verbs:
         facts = workspace.facts(table, id)
         chosen, whole = new(value, facts)
         key = table.shelf.key_for(chosen, whole)
+        room, _, folder = key.rpartition("/")
+        # Where the folder is not called like the record, another folder may hold a record of this id.
+        elsewhere = id is not None and isinstance(table.shelf, Folders) and folder != chosen
         return CreateRecord(
             origin=origin,
             connection=connection,
+            reads=frozenset({f"{room}/"}) if elsewhere else frozenset(),
             noun=table.noun,
             key=key,
             id=chosen,

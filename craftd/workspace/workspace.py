@@ -309,6 +309,10 @@ class Workspace:
 
     def issues(self) -> dict[str, list[Issue]]:
         """Everything that is wrong with files, by path relative to the workspace."""
+        if not self.place.root.is_dir():
+            message = f"the folder {self.place.root} is not there; what is listed is what was known of it"
+            gone = Issue(path="", message=message, code="folder-missing", noun="workspaces", id=self.id)
+            return {"": [gone]}
         found: dict[str, list[Issue]] = {}
         for table in self.tables.values():
             found |= table.issues()
@@ -569,6 +573,8 @@ class Workspace:
 @define(eq=False, kw_only=True)
 class Nothing(Commit):
     """A place in the queue."""
+
+    promises = False
 
     @property
     def unit(self) -> str:

@@ -92,12 +92,10 @@ class Breaker:
 
 
 def _paths(args: tuple[Any, ...]) -> list[str]:
-    """The files a disk call is about."""
-    return [
-        os.readlink(f"/proc/self/fd/{arg}") if isinstance(arg, int) else str(arg)
-        for arg in args[:2]
-        if isinstance(arg, (int, Path))
-    ]
+    """The files a disk call is about: a handle comes first, names may be two."""
+    if isinstance(args[0], int):
+        return [os.readlink(f"/proc/self/fd/{args[0]}")]
+    return [str(arg) for arg in args if isinstance(arg, Path)]
 
 
 # Power cuts

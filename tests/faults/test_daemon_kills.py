@@ -100,7 +100,7 @@ async def start_and_look(daemon: Daemon, ledger: Ledger, killed: Killed) -> None
         killed.problems += ledger.judge({})
         return
     await wire.call("daemon/sync", {"workspace": WORK})
-    left = litter(daemon.config, root)
+    left = [f"left behind: {path}" for path in litter(daemon.config, root)]
     found, problems = await facts_of(wire.call, WORK, root)
     status = await wire.call("daemon/status")
     if status["readOnly"] or any(one["readOnly"] for one in status["workspaces"]):

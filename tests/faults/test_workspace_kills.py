@@ -46,7 +46,7 @@ class Trial:
             if scopes.home.find("work") is None:
                 return self.ledger.judge({})
             await scopes.call("daemon/sync", {"workspace": "work"})
-            left = litter(self.config, root)
+            left = [f"left behind: {path}" for path in litter(self.config, root)]
             found, problems = await facts_of(scopes.call, "work", root)
         return problems + left + self.ledger.judge(found)
 

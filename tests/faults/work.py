@@ -124,12 +124,12 @@ async def pages(call: Call, method: str, params: Record) -> Any:
         cursor = {"cursor": page["nextCursor"]}
 
 
-LITTER = re.compile(r"\..*\.tmp|\..*\.deleted")
+LITTER = re.compile(r"\..*\.tmp")
 
 
-def litter(*folders: Path) -> list[str]:
+def litter(*folders: Path) -> list[Path]:
     """Temporary files and folders that somebody forgot."""
-    return [f"left behind: {path}" for folder in folders for path in folder.rglob("*") if LITTER.fullmatch(path.name)]
+    return [path for folder in folders for path in folder.rglob("*") if LITTER.fullmatch(path.name)]
 
 
 def new_workspace(root: Path, big: int = 1_300_000) -> Facts:

@@ -1,0 +1,396 @@
+"""Every disk call of every change fails in turn, in the whole daemon: one answer, which is true; what is served, told
+to clients and on disk stays one and the same; and the next try works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import field, frozen
+
+from craftd.model.records import Record
+from craftd.store import disk
+from craftd.workspace import workspace as workspaces
+from craftd.workspace.sessions import AppendMessages, SessionUnit
+from tests.faults.harness import Breaker
+from tests.faults.scopes import ORIGIN
+from tests.faults.served import Served, differences, scoped
+from tests.wire import Failed
+
+
+@frozen
+class Change:
+    """One request. params: for the *n*-th try, on a record of its own that `ready` has made."""
+
+    method: str
+    params: Callable[[Served, int], Record]
+    ready: list[tuple[str, Callable[[int], Record]]] = field(factory=list)
+
+
+SESSION = [("sessions/create", lambda n: {"id": f"s{n}", "value": {"name": "Old"}})]
+WITH_MESSAGE = [*SESSION, ("messages/append", lambda n: {"session": f"s{n}", "messages": messages("m1")})]
+LABEL = [("labels/create", lambda n: {"id": f"r{n}", "value": {"name": "Old"}})]
+STATUS = [("statuses/create", lambda n: {"id": f"r{n}", "value": {"label": "Old"}})]
+PROJECT = [("projects/create", lambda n: {"id": f"proj_{n}", "value": {"name": f"P {n}", "description": "Old"}})]
+SOURCE_VALUE = {"name": "S", "type": "local", "local": {"path": "/tmp"}, "tagline": "Old", "guide": "Old"}
+SOURCE = [("sources/create", lambda n: {"id": f"r{n}", "value": SOURCE_VALUE})]
+SKILL = [("skills/create", lambda n: {"id": f"r{n}", "value": {"name": "K", "description": "Old", "content": "Old"}})]
+WORKSPACE = [("workspaces/create", lambda n: {"id": f"w{n}", "value": {"name": f"W {n}"}})]
+
+
+def messages(*ids: str, times: int = 1000) -> list[Record]:
+    return [{"id": id, "content": "x" * times, "type": "user", "timestamp": 5} for id in ids]
+
+
+def setting(prefix: str, **members: Any) -> Callable[[Served, int], Record]:
+    return lambda _, n: {"id": f"{prefix}{n}", "patch": {"set": members}}
+
+
+def at_an_empty_folder(served: Served, n: int) -> Record:
+    (path := served.base / f"empty-{n}").mkdir(exist_ok=True)
+    return {"id": f"w{n}", "value": {"path": str(path)}}
+
+
+CHANGES = {
+    "a new session": Change("sessions/create", lambda _, n: {"id": f"s{n}", "value": {"name": "New"}}),
+    "an append": Change("messages/append", lambda _, n: {"session": f"s{n}", "messages": messages("m2")}, WITH_MESSAGE),
+    "an append that sets": Change(
+        "messages/append",
+        lambda _, n: {"session": f"s{n}", "messages": messages("m2", "m3"), "set": {"name": "New"}},
+        WITH_MESSAGE,
+    ),
+    "a renamed session": Change("sessions/update", setting("s", name="New"), WITH_MESSAGE),
+    "a session in the trash": Change("sessions/delete", lambda _, n: {"id": f"s{n}"}, WITH_MESSAGE),
+    "a removed session": Change("sessions/delete", lambda _, n: {"id": f"s{n}", "permanent": True}, WITH_MESSAGE),
+    "a new label": Change("labels/create", lambda _, n: {"id": f"r{n}", "value": {"name": "New"}}),
+    "a renamed label": Change("labels/update", setting("r", name="New"), LABEL),
+    "a deleted label": Change("labels/delete", lambda _, n: {"id": f"r{n}"}, LABEL),
+    "a renamed status": Change("statuses/update", setting("r", label="New"), STATUS),
+    "a new project": Change("projects/create", lambda _, n: {"id": f"proj_{n}", "value": {"name": f"P {n}"}}),
+    "a changed project": Change("projects/update", setting("proj_", description="New"), PROJECT),
+    "a deleted project": Change("projects/delete", lambda _, n: {"id": f"proj_{n}"}, PROJECT),
+    "a new source": Change("sources/create", lambda _, n: {"id": f"r{n}", "value": SOURCE_VALUE}),
+    "a source with another guide": Change("sources/update", setting("r", tagline="New", guide="New"), SOURCE),
+    "a source without its guide": Change(
+        "sources/update",
+        lambda _, n: {"id": f"r{n}", "patch": {"unset": ["/guide"], "set": {"tagline": "New"}}},
+        SOURCE,
+    ),
+    "a changed skill": Change("skills/update", setting("r", description="New", content="New"), SKILL),
+    "a new workspace": Change("workspaces/create", lambda _, n: {"id": f"w{n}", "value": {"name": f"W {n}"}}),
+    "a workspace in an empty folder": Change("workspaces/create", at_an_empty_folder),
+    "a renamed workspace": Change("workspaces/update", setting("w", name="New"), WORKSPACE),
+    "a workspace taken out": Change("workspaces/delete", lambda _, n: {"id": f"w{n}"}, WORKSPACE),
+}
+
+DONE_ALREADY = {"AlreadyExists", "NotFound"}
+"""What a change that was written answers when it is tried again."""
+
+REMOVING = {"remove", "remove_tree", "remove_directory"}
+
+
+async def failures(served: Served, breaker: Breaker, change: Change, number: int, *, torn: bool) -> list[str]:
+    """Make each disk call of *change* fail, then try again on a sound disk; what went wrong, in words."""
+    problems: list[str] = []
+    for step in range(200):
+        for method, params in change.ready:
+            await served.call(method, **params(step))
+        await served.wire.call("daemon/release")  # so that the change begins with the app's lock
+        shutil.rmtree(served.root / ".trash", ignore_errors=True)
+        before = await served.state()
+        served.follow()
+        params = scoped(change.method, change.params(served, step))
+        breaker.arm(step, number, torn=torn)
+        answer = await attempt(served, change.method, params)
+        reached = breaker.calls[step] if len(breaker.calls) > step else None
+        breaker.disarm()
+        after, wrong = await served.check(litter_allowed=reached in REMOVING)
+        written = answer in ("done", "written")
+        if answer not in ("done", "written", "failed"):
+            wrong.append(f"the answer is {answer}")
+        if (after != before) != written:
+            wrong.append(f"the answer is {answer}, but the change is {'not ' if written else ''}there")
+        again = await attempt(served, change.method, params)
+        if again != "done" and not (written and again in DONE_ALREADY):
+            wrong.append(f"the next try is {again}")
+        last, more = await served.check(litter_allowed=reached in REMOVING)
+        wrong += [f"after the next try: {problem}" for problem in more]
+        if last == before:
+            wrong.append("the next try changed nothing")
+        problems += [f"call {step} ({reached}): {problem}" for problem in wrong]
+        if reached is None:
+            return problems
+    raise AssertionError("the change never came to its end")
+
+
+async def attempt(served: Served, method: str, params: Record) -> str:
+    """`done`; `failed` and `written` when the disk refused; else the error's name."""
+    id = served.wire.ask(method, params)
+    try:
+        await served.wire.answer(id)
+        answer = "done"
+    except Failed as error:
+        refused = error.name == "IoError"
+        answer = error.name if not refused else "written" if error.error["data"].get("written") else "failed"
+    await served.wire.call("daemon/sync", {})
+    assert sum(message.get("id") == id for message in served.wire.received) == 1, "not exactly one answer"
+    return answer
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_a_full_disk_at_any_moment_is_answered_truly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change
+) -> None:
+    breaker = Breaker(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        assert await failures(served, breaker, change, errno.ENOSPC, torn=True) == []
+
+
+@pytest.mark.parametrize("change", ["an append", "an append that sets", "a source with another guide"])
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_a_broken_disk_at_any_moment_is_answered_truly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    breaker = Breaker(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        assert await failures(served, breaker, CHANGES[change], errno.EIO, torn=False) == []
+
+
+@pytest.mark.parametrize("change", ["an append that sets", "a renamed session"])
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_a_prepared_rewrite_may_fail_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setattr(workspaces, "PREPARE_ABOVE", 0)
+    breaker = Breaker(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        assert await failures(served, breaker, CHANGES[change], errno.ENOSPC, torn=True) == []
+
+
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_errors_that_are_swallowed_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that logs its disk errors and goes on."""
+    breaker = Breaker(monkeypatch)
+    honest = SessionUnit.write
+
+    def careless(unit: SessionUnit) -> None:
+        with suppress(OSError):
+            honest(unit)
+
+    monkeypatch.setattr(SessionUnit, "write", careless)
+    async with Served.start(tmp_path) as served:
+        found = await failures(served, breaker, CHANGES["an append"], errno.ENOSPC, torn=True)
+    assert any("the answer is done, but the change is" in problem for problem in found)
+
+
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_bringing_line_1_up_to_date_may_fail_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    breaker = Breaker(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        await served.call("messages/append", session="first", messages=messages("long", times=50_000))
+        await served.wire.call("daemon/release")
+        for step in range(100):
+            await served.call("messages/append", session="first", messages=messages(f"m-{step}", times=1))
+            before = await served.state()
+            breaker.arm(step, errno.ENOSPC, torn=True)
+            assert await attempt(served, "daemon/release", {}) in ("done", "failed")
+            reached = breaker.calls[step] if len(breaker.calls) > step else None
+            breaker.disarm()
+            assert await served.check(litter_allowed=reached in REMOVING) == (before, []), f"{step} {reached}"
+            if reached is None:
+                break
+        assert step > 10
+        assert header(served, "first")["messageCount"] == step + 3
+
+
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_stopping_may_fail_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    breaker = Breaker(monkeypatch)
+    for step in range(100):
+        async with Served.start(tmp_path / str(step)) as served:
+            await served.call("messages/append", session="first", messages=messages("long", times=50_000))
+            await served.wire.call("daemon/release")
+            await served.call("messages/append", session="first", messages=messages("m2", times=1))
+            before = await served.state()
+            breaker.arm(step, errno.EIO)
+        reached = breaker.calls[step] if len(breaker.calls) > step else None
+        breaker.disarm()
+        assert differences(before, await served.state_on_disk()) == [], f"{step} {reached}"
+        if reached is None:
+            break
+    assert step > 10
+
+
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_a_session_that_cannot_be_written_stops_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaker = Breaker(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        for n in (1, 2):
+            for method, params in WITH_MESSAGE:
+                await served.call(method, **params(n))
+        breaker.arm(0, errno.ENOSPC, torn=True, forever=True, within=served.root / "sessions" / "s1")
+        asked = []
+        for at in range(20):
+            for session in ("s1", "s2"):
+                params: Record = {"session": session, "messages": messages(f"n-{at}")}
+                if at % 5 == 0:
+                    params["set"] = {"name": f"name {at}"}
+                asked.append((session, served.wire.ask("messages/append", scoped("messages/append", params))))
+        for session, id in asked:
+            if session == "s1":
+                with pytest.raises(Failed, match="IoError"):
+                    await served.wire.answer(id)
+            else:
+                await served.wire.answer(id)
+        await served.call("labels/create", id="r1", value={"name": "One"})
+        breaker.disarm()
+        await served.call("messages/append", session="s1", messages=messages("m2"))
+        state, problems = await served.check()
+        assert problems == []
+        assert [one["id"] for one in state["messages"]["s1"]] == ["m1", "m2"]
+        assert [one["id"] for one in state["messages"]["s2"]] == ["m1", *(f"n-{at}" for at in range(20))]
+
+
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_commits_of_one_round_get_each_its_own_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rooms = limit_writes(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        rooms.append(3000)
+        commits = [
+            AppendMessages(origin=ORIGIN, id="first", messages=messages(f"m-{at}", times=times), set=set)
+            for at, (times, set) in enumerate(
+                ((100, None), (5000, None), (100, {"name": "New"}), (5000, {"name": "No"}))
+            )
+        ]
+        verdicts = await asyncio.gather(*map(served.workspace.commit, commits), return_exceptions=True)
+        assert [getattr(verdict, "errno", "done") for verdict in verdicts] == ["done", "ENOSPC", "done", "ENOSPC"]
+        rooms.clear()
+        state, problems = await served.check()
+        assert problems == []
+        assert [one["id"] for one in state["messages"]["first"]] == ["m1", "m-0", "m-2"]
+        assert state["sessions"]["first"][1]["name"] == "New"
+
+
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_labels_of_one_round_get_each_their_own_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rooms = limit_writes(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        rooms.append(6000)
+        names = ["One", "Two " * 2000, "Three"]
+        verdicts = await asyncio.gather(
+            *(
+                served.workspace.verbs.create("labels", {"name": name}, f"r{at}", ORIGIN, None)
+                for at, name in enumerate(names)
+            ),
+            return_exceptions=True,
+        )
+        assert [getattr(verdict, "errno", "done") for verdict in verdicts] == ["done", "ENOSPC", "done"]
+        rooms.clear()
+        state, problems = await served.check()
+        assert problems == []
+        assert {"r0", "r2"} <= state["labels"].keys()
+        assert "r1" not in state["labels"]
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [("a renamed session", "done"), ("a renamed label", "done"), ("a new session", "AlreadyExists"),
+     ("a session in the trash", "NotFound"), ("a new workspace", "AlreadyExists")],
+)  # fmt: skip
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_a_repeat_of_what_is_written_but_not_safe_waits_until_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, again: str
+) -> None:
+    async with Served.start(tmp_path) as served:
+        for method, params in CHANGES[change].ready:
+            await served.call(method, **params(0))
+        await served.wire.call("daemon/release")
+        with monkeypatch.context() as patched:
+            fail_flushing_of_folders(patched, after="exchange" if change.startswith("a renamed") else "rename_new")
+            what = CHANGES[change].method, scoped(CHANGES[change].method, CHANGES[change].params(served, 0))
+            if change == "a new workspace":  # its folder can be made, the list of workspaces not be made safe
+                patched.undo()
+                fail_flushing_of_folders(patched, after="exchange")
+            assert await attempt(served, *what) == "written"
+            assert await attempt(served, *what) == "failed"
+        assert await attempt(served, *what) == again
+        assert (await served.check())[1] == []
+
+
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_after_a_failed_flush_a_session_waits_for_a_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaker = Breaker(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        await served.call("messages/append", session="first", messages=messages("m2"))
+        before, problems = await served.check()
+        assert problems == []
+        params = scoped("messages/append", {"session": "first", "messages": messages("m3")})
+        breaker.arm(1, errno.EIO, within=served.root / "sessions")
+        assert await attempt(served, "messages/append", params) == "failed"
+        assert breaker.calls[:2] == ["write", "flush"]
+        assert await served.check() == (before, [])
+        for step in range(3):  # flushing would work again, but nobody asks the old file
+            breaker.arm(step, errno.ENOSPC, forever=True, within=served.root / "sessions")
+            assert await attempt(served, "messages/append", params) == "failed"
+            assert "flush" not in breaker.calls
+            assert (await served.check(litter_allowed=True))[0] == before
+        breaker.disarm()
+        assert await attempt(served, "messages/append", params) == "done"
+        assert "exchange" in breaker.calls
+        await served.wire.call("daemon/release")
+        breaker.arm(-1, 0, within=served.root / "sessions")
+        await served.call("messages/append", session="first", messages=messages("m4", times=1))
+        assert breaker.calls == ["write", "flush"]
+        state, problems = await served.check()
+        assert problems == []
+        assert [one["id"] for one in state["messages"]["first"]] == ["m1", "m2", "m3", "m4"]
+
+
+def limit_writes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The last number in the list: more bytes than that at once do not fit on the disk any more."""
+    rooms: list[int] = []
+    write = disk.write
+
+    def limited(fd: int, data: bytes) -> None:
+        if rooms and len(data) > rooms[-1]:
+            raise OSError(errno.ENOSPC, "ENOSPC")
+        write(fd, data)
+
+    monkeypatch.setattr(disk, "write", limited)
+    return rooms
+
+
+def fail_flushing_of_folders(monkeypatch: pytest.MonkeyPatch, *, after: str) -> None:
+    """From the first call of the disk function *after* on."""
+    broken = False
+    flush, real = disk.flush_directory, getattr(disk, after)
+
+    def flush_directory(path: Path) -> None:
+        if broken:
+            raise OSError(errno.EIO, "EIO")
+        flush(path)
+
+    def then(source: Path, target: Path) -> Any:
+        nonlocal broken
+        broken = broken or ".server.lock" not in target.name
+        return real(source, target)
+
+    monkeypatch.setattr(disk, "flush_directory", flush_directory)
+    monkeypatch.setattr(disk, after, then)
+
+
+def header(served: Served, session: str) -> Any:
+    return json.loads((served.root / "sessions" / session / "session.jsonl").read_bytes().split(b"\n")[0])
