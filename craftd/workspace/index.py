@@ -144,8 +144,8 @@ class Index:
         Raises: InvalidParams (unknown filter, bad sort), StaleCursor (from another run of the daemon).
         """
         sort = self.default_sort if sort is None else sort
-        if not sort.removeprefix("-"):
-            raise InvalidParams.of("sort", "names no field")
+        if sort.removeprefix("-") not in self.fields | {"id"}:
+            raise InvalidParams.of("sort", f"is none of {', '.join(sorted(self.fields | {'id'}))}")
         count = PAGE if limit is None else limit
         if count < 1:
             raise InvalidParams.of("limit", "must be at least 1")

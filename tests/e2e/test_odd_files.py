@@ -152,3 +152,29 @@ async def test_a_configuration_that_is_no_file_is_told_and_left(
     shutil.rmtree(daemon.config / "config.json") if kind == "folder" else (daemon.config / "config.json").unlink()
     (daemon.config / "config.json").write_bytes(good)
     assert [one["id"] for one in (await client.call("workspaces/list"))["items"]] == ["ws"]
+
+
+async def test_a_file_that_is_a_link_out_of_the_workspace_is_read_and_never_written(
+    make_daemon: Callable[..., Daemon], connect: Connect
+) -> None:
+    daemon = make_daemon()
+    root, outside = make_workspace(daemon.base / "ws"), daemon.base / "outside"
+    outside.mkdir()
+    for path in (root / "sessions" / "good" / "session.jsonl", root / "config.json"):
+        shutil.move(path, outside / path.name)
+        path.symlink_to(outside / path.name)
+    before = {path.name: path.read_bytes() for path in outside.iterdir()}
+    daemon.register(ws=root)
+    daemon.start()
+    client = await connect(daemon, "ws")
+    assert (await client.call("sessions/get", {"id": "good"}))["item"]["value"]["createdAt"] == 1
+    changes = (
+        ("sessions/update", {"id": "good", "patch": {"set": {"name": "x"}}}),
+        ("messages/append", {"session": "good", "messages": [{"type": "user", "content": "x"}]}),
+        ("workspaces/update", {"id": "ws", "patch": {"set": {"name": "x"}}}),
+    )
+    for method, params in changes:
+        with pytest.raises(Failed) as failed:
+            await client.call(method, params)
+        assert failed.value.name == "Forbidden", method
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == before

@@ -144,12 +144,12 @@ def test_a_cursor_counts_only_for_its_list_and_its_run() -> None:
         index.page(sort="name", cursor=cursor)
     with pytest.raises(InvalidParams):
         index.page(cursor="nonsense")
-    later = Index("e2", "-at")
+    later = Index("e2", "-at", fields=FIELDS)
     with pytest.raises(StaleCursor):
         later.page(cursor=cursor)
 
 
-@pytest.mark.parametrize("wanted", [{"limit": 0}, {"limit": -1}, {"sort": ""}, {"sort": "-"}])
-def test_a_page_of_nothing_is_refused(wanted: dict[str, Any]) -> None:
+@pytest.mark.parametrize("wanted", [{"limit": 0}, {"limit": -1}, {"sort": ""}, {"sort": "-"}, {"sort": "nope"}])
+def test_a_page_of_nothing_and_an_order_by_nothing_are_refused(wanted: dict[str, Any]) -> None:
     with pytest.raises(InvalidParams):
         index_of().page(**wanted)
