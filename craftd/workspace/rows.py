@@ -122,20 +122,23 @@ class SessionRow:
         return {"damage": list(self.damage)} if self.damage else {}
 
     def item(self) -> Item:
-        if self._value is not None:
-            return Item(self.id, self.version, self._value, self.info)
-        stored = self.stored
-        if self._version is None:
-            self._version = version_of(stored, sessions.VOLATILE)
-        # Not kept: of 10,000 listed sessions the values would take more room than everything else.
-        return Item(self.id, self._version, self._view(stored), self.info)
+        return Item(self.id, self.version, self.value, self.info)
 
     def text(self, fields: tuple[str, ...] | None = None) -> bytes:
         if fields is not None:
-            return json_text.dumps(self.item().as_json(None if fields == ALL else fields))
+            return json_text.dumps(self._listed().as_json(None if fields == ALL else fields))
         if self._text is None:
-            self._text = json_text.dumps_to_keep(self.item().as_json(sessions.LIGHT))
+            self._text = json_text.dumps_to_keep(self._listed().as_json(sessions.LIGHT))
         return self._text
+
+    def _listed(self) -> Item:
+        """The item without keeping its value: of 10,000 listed sessions they would be most of the memory."""
+        if self._value is not None:
+            return self.item()
+        stored = self.stored
+        if self._version is None:
+            self._version = version_of(stored, sessions.VOLATILE)
+        return Item(self.id, self._version, self._view(stored), self.info)
 
 
 def row_of(id: str, place: Place, header: Record | None, transcript: Transcript) -> SessionRow:
