@@ -46,8 +46,8 @@ class Transcript(Reading):
 
     def _adopt(self, actual: Path, known: Fingerprint, found: Scan) -> None:
         super()._adopt(actual, known, found)
-        # Who gave the file its name need not have flushed the folder.
-        self._name_safe = False
+        # Who wrote the file and gave it its name need not have flushed anything.
+        self._name_safe = self._data_safe = False
 
     # Changing
 
@@ -87,12 +87,30 @@ class Transcript(Reading):
         touched = after != written or hash(os.pread(fd, self._head.body, 0)) != self._line_one
         if after is None or touched or after.size != now.size + len(data):
             self._unsure.update(map(hash, lines))
+            for line, record in zip(lines, records, strict=True):
+                self._ours.remember(line, record.get("id"))
             self.distrust()
             raise ForeignWrite(self.path)
+        self._data_safe = True
         with self._lock:
             self.fingerprint = after
             self._extend(lines, records, data)
             self._unfolded += len(data)
+
+    @property
+    def safe(self) -> bool:
+        """Whether all that is in the file is known to survive a power loss."""
+        return self._name_safe and self._data_safe
+
+    def make_safe(self) -> None:
+        """Flush what is there, whoever wrote it: somebody is about to be told that it is stored.
+
+        Raises: ForeignWrite, OSError.
+        """
+        self._settle_name()
+        self._verify()
+        disk.flush(self._handle())
+        self._data_safe = True
 
     def rewrite(
         self, header: Record, lines: Sequence[bytes] = (), *, replaced: Mapping[int, bytes | None] | None = None
@@ -165,11 +183,11 @@ class Transcript(Reading):
         headers = self.header, found.head.header
         if found.kept:
             foreign = Foreign(*headers, appended=tuple(range(len(old), len(found.table))))
-            for position in foreign.appended:
-                # Ours from an append that met theirs: in the file, and the caller's next try only confirms it.
-                found.table.own[position] = found.table.digests[position] in self._unsure
         else:
             foreign = compared(old, found.table, *headers, earlier=self._ours.earlier, line_of=self._old_line)
+        for position in foreign.appended:
+            # Ours from an append that met theirs: in the file, and the caller's next try only confirms it.
+            found.table.own[position] = found.table.digests[position] in self._unsure
         if fingerprint.inode != self.fingerprint.inode:
             self.close()
             self._poisoned = False
@@ -332,7 +350,7 @@ class Transcript(Reading):
                 self._recent = table.latest(RECENT)
             self._extend(lines, records, data)
             self._generation += 1
-            self._name_safe = False
+            self._name_safe, self._data_safe = False, True
         atomic.flush_names(target)
         self._name_safe = True
 

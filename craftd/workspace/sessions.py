@@ -11,6 +11,7 @@ from attrs import define, field
 
 from craftd.errors import (
     AlreadyExists,
+    Busy,
     Corrupt,
     InvalidParams,
     Issue,
@@ -70,6 +71,7 @@ class SessionUnit(Unit):
     _mended: bool = False
     _rewrite: bool = False
     _new: bool = False
+    _confirm: bool = False
     _delete: str | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -87,7 +89,7 @@ class SessionUnit(Unit):
 
     @property
     def dirty(self) -> bool:
-        return bool(self._lines) or self._rewrite or self._new or self._delete is not None
+        return bool(self._lines) or self._rewrite or self._new or self._confirm or self._delete is not None
 
     # What commits ask and stage
 
@@ -96,7 +98,9 @@ class SessionUnit(Unit):
         return not self.gone and self._delete is None and (self.row is not None or self._new)
 
     def require(self) -> None:
-        """Raises NotFound."""
+        """Raises NotFound; Busy while the file is missing and does not count as deleted yet."""
+        if self.gone and self.row is not None and self._delete is None:
+            raise Busy(f"the file of {self.ref} is missing; another program may be about to save it", 200)
         if not self.exists:
             raise NotFound(self.ref)
 
@@ -167,6 +171,10 @@ class SessionUnit(Unit):
         self._rewrite = self._rewrite or header is not None
         self.header = sessions.following(base, self._counters, records)
         return list(map(len, lines))
+
+    def confirm(self) -> None:
+        """Stage that what the file holds already is safe there."""
+        self._confirm = self.transcript is not None and not self.transcript.safe
 
     def change(self, header: Record) -> None:
         """Stage another line 1."""
@@ -246,7 +254,10 @@ class SessionUnit(Unit):
         elif self.transcript is not None:
             prepared, self.prepared = self.prepared, None
             if not self._rewrite:
-                self.transcript.append(self._lines, self._records)
+                if self._lines:
+                    self.transcript.append(self._lines, self._records)
+                else:
+                    self.transcript.make_safe()
                 return
             self.header = self.complete()
             if (
@@ -289,7 +300,8 @@ class SessionUnit(Unit):
         """What was staged is in the file: it is the base now."""
         if self._delete is None and self.transcript is not None and self.header is not None:
             version = self.version
-            self.rebase(behind=not (self._rewrite or self._new))
+            was_behind = self.row is not None and self.row.behind
+            self.rebase(behind=not (self._rewrite or self._new) and (was_behind or bool(self._lines)))
             assert self.row is not None
             self.row.remember(self.header, self.value(), version)
         if self._mended or self.gone:
@@ -304,7 +316,7 @@ class SessionUnit(Unit):
     def _forget_staged(self) -> None:
         self._mended = False
         self._records, self._lines, self._counters = [], [], None
-        self._rewrite, self._new, self._delete = False, False, None
+        self._rewrite, self._new, self._confirm, self._delete = False, False, False, None
 
     def publish(self) -> None:
         if self.row is None:
@@ -339,6 +351,8 @@ class CreateSession(SessionCommit):
     known: Callable[[str, str], bool]
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
+        if unit.gone and unit.row is not None:
+            unit.require()
         if unit.exists or unit.folder.exists():
             raise AlreadyExists(unit.ref, unit.item().as_json() if unit.exists and unit.header is not None else None)
         issues = sessions.validate(self.value, None)
@@ -424,6 +438,7 @@ class AppendMessages(SessionCommit):
                     shown = {"id": id, "version": version_of(twin), "value": twin}
                     raise AlreadyExists(Ref("messages", str(id)), shown)
                 record = twin
+                unit.confirm()
             else:
                 record = self._stored[at] = complete(record, now, unit.pick)
                 new.append(record)

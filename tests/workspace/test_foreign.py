@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from craftd.errors import Corrupt, NotFound
+from craftd.errors import Busy, Corrupt, NotFound
 from craftd.workspace.journal import DISK
 from craftd.workspace.sessions import Reconcile
 from tests.workspace.house import SAVES, SESSION, WHOLE_SAVES, House, Mirror, in_place, line, message, rename_over
@@ -242,6 +242,9 @@ async def test_a_file_that_is_away_for_a_moment_is_not_a_deleted_session(house: 
     house.transcript().unlink()
     await house.workspace.commit(look())
     assert SESSION in house.values("sessions")
+    for change in (house.append(SESSION, "later"), house.create("sessions", SESSION, name="Another")):
+        with pytest.raises(Busy):
+            await change
     house.transcript().write_bytes(data)
     await house.sync()
     assert house.events == []

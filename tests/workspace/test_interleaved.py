@@ -159,6 +159,11 @@ async def test_nothing_is_lost_at_any_moment(
             assert {f"theirs-{one}" for one in range(number + 1)} <= on_disk, where
         assert {"m1", "m2"} <= on_disk, where
         assert len(ids) == len(set(ids)), where
+        if change is append and edit is header_edit:
+            # What was acknowledged is ours, whoever wrote the file it was found in.
+            rename_over(house.transcript(), b"".join(line(one) for one in house.lines() if one["id"][:4] != "ours"))
+            await house.sync()
+            assert {f"ours-{one}" for one in range(number + 1)} <= set(await house.ids()), where
         mirror.follow(house.events)
         house.events.clear()
         await mirror.compare(house)

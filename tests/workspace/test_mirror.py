@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from craftd.errors import AlreadyExists, IoError
+from craftd.errors import AlreadyExists, Busy, IoError
 from tests.workspace.house import SAVES, WHOLE_SAVES, House, Mirror, line, message, rename_over, same
 
 SESSIONS = [f"26030{number}-calm-cedar" for number in range(1, 4)]
@@ -51,7 +51,9 @@ class Storm:
 
     async def _ours(self, session: str) -> None:
         house, kind = self.house, self.random.randrange(5)
-        with suppress(IoError, AlreadyExists):  # somebody kept writing, or changed it before it was acknowledged
+        with suppress(
+            IoError, Busy, AlreadyExists
+        ):  # somebody kept writing, or changed ours before it was acknowledged
             if kind < 3:
                 id = self.next("ours")
                 await house.append(session, id)
