@@ -19,6 +19,7 @@ from craftd.model import portable, workspaces
 from craftd.model.noun import Facts
 from craftd.model.records import Item, Record
 from craftd.model.workspaces import WORKSPACES
+from craftd.store import atomic
 from craftd.store.locks import FolderLock
 from craftd.store.watch import HOME, Watcher
 from craftd.workspace.commit import Commit, Done, Planned, Unit
@@ -92,6 +93,9 @@ class Home:
         self._tasks.append(self.around.spawn(self._keep_looking()))
 
     def _first_look(self) -> None:
+        for folder in (self.around.cache, self.around.cache.parent):  # our own: no lock protects them from anybody
+            for path in atomic.leftovers(folder):
+                atomic.discard(path)
         tidy(self.around.guard, (self.config, self.config / "workspaces"))
         unit = self._registry_unit()
         unit.refresh()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from craftd.errors import AlreadyExists, InvalidParams, NotFound, Ref
+from craftd.errors import AlreadyExists, InvalidParams, NotFound, Ref, ValidationFailed
 from craftd.model.noun import Noun
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Item, Record
@@ -52,6 +52,10 @@ class Verbs:
                 return await self._workspace.commit(commit)
             except AlreadyExists:
                 if id is not None:
+                    raise
+            except ValidationFailed as error:
+                # A folder that we chose and that somebody else was given in the meantime.
+                if "slug" in value or [issue.code for issue in error.issues] != ["slug-taken"]:
                     raise
         raise AlreadyExists(Ref(noun, "", self._workspace.id))
 

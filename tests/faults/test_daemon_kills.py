@@ -112,7 +112,7 @@ async def start_and_look(daemon: Daemon, ledger: Ledger, killed: Killed) -> None
 @pytest.mark.parametrize("half", [1, 2])
 async def test_kill_loses_nothing_answered(base: Path, half: int) -> None:
     killed = await kill_rounds(base, number_of_kills(32) // 2, half)
-    assert killed.problems == []
+    assert "\n".join(killed.problems) == ""
     assert killed.acknowledged > killed.rounds
 
 

@@ -27,7 +27,7 @@ BIG = "big"
 """another, above the size from which rewrites are prepared outside the queue."""
 CLIENTS = ("a", "b", "c")
 
-HALF_LINES = {"torn-tail", "line-unreadable"}
+HALF_LINES = frozenset({"torn-tail", "line-unreadable"})
 """The only damage a kill may leave: part of an append that nobody was told of."""
 
 
@@ -71,8 +71,10 @@ class Ledger:
         return problems
 
 
-async def facts_of(call: Call, workspace: str, root: Path) -> tuple[Facts, list[str]]:
-    """All facts of a workspace in the folder *root*, and what is wrong beside them."""
+async def facts_of(
+    call: Call, workspace: str, root: Path, *, allowed: frozenset[str] = HALF_LINES
+) -> tuple[Facts, list[str]]:
+    """All facts of a workspace in the folder *root*, and what is wrong beside them. allowed: damage that is not."""
     facts: Facts = {}
     problems: list[str] = []
     async for item in pages(call, "sessions/list", {"workspace": workspace, "fields": ["*"]}):
@@ -80,7 +82,7 @@ async def facts_of(call: Call, workspace: str, root: Path) -> tuple[Facts, list[
         facts[f"session {id}"] = value.get("name")
         facts |= {f"mark {id} {name}": mark for name, mark in value.items() if name.startswith("x-")}
         damage = {one["code"] for one in item.get("info", {}).get("damage", ())}
-        problems += [f"{id}: {code}" for code in damage - HALF_LINES]
+        problems += [f"{id}: {code}" for code in damage - allowed]
         last: dict[str, int] = {}
         count = 0
         async for message in pages(call, "messages/list", {"workspace": workspace, "session": id}):
@@ -106,7 +108,7 @@ async def facts_of(call: Call, workspace: str, root: Path) -> tuple[Facts, list[
         if "missing" in item.get("info", {}):
             problems.append(f"the folder of workspace {item['id']} is not there")
     issues = (await call("issues/list", {"workspace": workspace}))["items"]
-    problems += [f"{issue['path']}: {issue['message']}" for issue in issues if issue.get("code") not in HALF_LINES]
+    problems += [f"{issue['path']}: {issue['message']}" for issue in issues if issue.get("code") not in allowed]
     if (trash := root / ".trash").is_dir():
         names = [name.split("-", 1)[1] for name in os.listdir(trash)]
         facts |= {f"trash {name}": True for name in names if name.startswith("s-")}
