@@ -114,6 +114,7 @@ class Workspace:
     _touched: dict[str, float] = field(factory=dict)
     _tasks: list[asyncio.Task[Any]] = field(factory=list)
     _tidying: asyncio.Task[None] = field(init=False)
+    _verifying: asyncio.Task[None] = field(init=False)
     _told: bool = False
     _closed: bool = False
     verbs: Verbs = field(init=False)
@@ -186,7 +187,7 @@ class Workspace:
         self._eyes = Eyes(self)
         self._tasks.append(self.around.spawn(self._queue.run()))
         self._eyes.open()
-        self.supervise(self._verify(lambda row: row.body is None))
+        self._verifying = self.supervise(self._verify(lambda row: row.body is None))
         self.supervise(self._keep_house())
         self._tidying = self.supervise(self._tidy())
 
@@ -508,7 +509,7 @@ class Workspace:
 
     async def sync(self) -> None:
         """Barrier: everything done to files and asked of the queue before this call is published after it."""
-        await asyncio.wait([self._tidying])
+        await asyncio.wait([self._tidying, self._verifying])
         await self._eyes.sweep()
         await self._eyes.decided()
         self.tell_missed()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -17,19 +18,29 @@ def main(say: Callable[..., None], config: Path, workspace: str, facts: Facts, r
 
 
 async def _main(say: Callable[..., None], config: Path, workspace: str, facts: Facts, round: int) -> None:
-    numbers = count(1)
-    async with Scopes.open(config) as scopes, asyncio.TaskGroup() as group:
-        await scopes.workspace(workspace)
-        say("ready")
-        for name in CLIENTS:
-            worker = Worker(
-                name,
-                scopes.call,
-                lambda number, facts: say(f"{number} {json.dumps(facts)}"),
-                lambda number: say(str(number)),
-                facts,
-                workspace,
-                round,
-                numbers,
-            )
-            group.create_task(worker.run())
+    numbers, chance = count(1), random.Random(round)
+    workers: list[Worker] = []
+    while True:  # opening and closing are moments like others
+        async with Scopes.open(config) as scopes:
+            await scopes.workspace(workspace)
+            if not workers:
+                say("ready")
+                workers = [
+                    Worker(
+                        name,
+                        scopes.call,
+                        lambda number, facts: say(f"{number} {json.dumps(facts)}"),
+                        lambda number: say(str(number)),
+                        facts,
+                        workspace,
+                        round,
+                        numbers,
+                    )
+                    for name in CLIENTS
+                ]
+            enough = asyncio.Event()
+            asyncio.get_running_loop().call_later(chance.uniform(0.02, 0.15), enough.set)
+            async with asyncio.TaskGroup() as group:
+                for worker in workers:
+                    worker.call = scopes.call
+                    group.create_task(worker.run(enough))

@@ -17,7 +17,7 @@ import pytest
 from tests.daemon import Daemon
 from tests.faults.harness import Killed, number_of_kills
 from tests.faults.work import CLIENTS, Ledger, Worker, facts_of, litter, new_workspace
-from tests.wire import Wire
+from tests.wire import Failed, Wire
 
 FRESH_EVERY = 20
 """Rounds after which a new folder keeps the workspace small."""
@@ -58,14 +58,19 @@ async def kill_rounds(base: Path, rounds: int, seed: int, *, lazy: bool = False)
                         WORK,
                         seed * rounds + number,
                         numbers,
-                    ).run()
+                    ).run(asyncio.Event())
                 )
                 for name, wire in zip(CLIENTS, wires, strict=True)
             ]
             await asyncio.sleep(chance.uniform(0.02, 0.25))
+            refused = number % 3 == 2  # while it stops by itself
+            if refused and daemon.process is not None:
+                daemon.process.terminate()
+                await asyncio.sleep(chance.uniform(0.0, 0.05))
             daemon.kill()
             for ended in await asyncio.gather(*work, return_exceptions=True):
-                if not isinstance(ended, ConnectionError):
+                stopped = isinstance(ended, Failed) and ended.name == "ServerCancelled" and refused
+                if not isinstance(ended, ConnectionError) and not stopped:
                     killed.problems.append(f"a client got {ended!r}")
         killed.rounds += 1
         killed.acknowledged += len(ledger.certain) - before

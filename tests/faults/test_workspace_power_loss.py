@@ -171,13 +171,13 @@ def new_configuration(base: Path) -> Facts:
     (config / "craftd").mkdir(parents=True)
     (root / "sessions" / "first").mkdir(parents=True)
     header = {"id": "first", "createdAt": 1, "name": "Old", "messageCount": 1}
-    (root / "sessions" / "first" / "session.jsonl").write_bytes(line(header) + line(message("m1")))
+    first = message("m1", "x" * 3000)  # longer than what is appended, so that line 1 waits until the end
+    (root / "sessions" / "first" / "session.jsonl").write_bytes(line(header) + line(first))
     (root / "config.json").write_text(json.dumps({"id": "ws_1", "name": "Work", "slug": "ws", "createdAt": 1}))
     entry = {"id": WORK, "name": "Work", "slug": "ws", "rootPath": str(root), "createdAt": 1}
     registry = {"workspaces": [entry], "activeWorkspaceId": WORK, "activeSessionId": None}
     (config / "config.json").write_text(json.dumps(registry))
-    size = len(message("m1")["content"])
-    return {"session first": "Old", "message first m1": size, f"workspace {WORK}": "Work"}
+    return {"session first": "Old", "message first m1": len(first["content"]), f"workspace {WORK}": "Work"}
 
 
 async def record(story: Story, base: Path, monkeypatch: pytest.MonkeyPatch) -> Recorder:

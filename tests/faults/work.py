@@ -6,6 +6,7 @@ fact has one author, so after a kill it is what was acknowledged last or what it
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -199,8 +200,8 @@ class Worker:
     def _is_mine(self, name: str) -> bool:
         return f"-{self.name}-" in name or f"_{self.name}0" in name
 
-    async def run(self) -> None:
-        while True:
+    async def run(self, enough: asyncio.Event) -> None:
+        while not enough.is_set():
             await self.change()
 
     async def change(self) -> None:
