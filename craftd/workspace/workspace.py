@@ -112,6 +112,7 @@ class Workspace:
     _eyes: Eyes = field(init=False)
     _loop: asyncio.AbstractEventLoop = field(init=False)
     _touched: dict[str, float] = field(factory=dict)
+    _folding: set[str] = field(factory=set)
     _tasks: list[asyncio.Task[Any]] = field(factory=list)
     _tidying: asyncio.Task[None] = field(init=False)
     _verifying: asyncio.Task[None] = field(init=False)
@@ -552,12 +553,19 @@ class Workspace:
     def _write_what_is_due(self, now: float) -> None:
         for id, at in list(self._touched.items()):
             if now - at >= self.around.fold_after:
-                del self._touched[id]
                 row = self.sessions.get(id)
-                if row is not None and row.behind:
-                    self.quietly(Fold(origin=DAEMON, id=id))
+                if row is None or not row.behind:
+                    del self._touched[id]
+                elif id not in self._folding:  # one that fails is due again at the next look
+                    self._fold_when_due(id)
         for id in list(self.owed):
             self._mend(id)
+
+    def _fold_when_due(self, id: str) -> None:
+        future = self.quietly(Fold(origin=DAEMON, id=id))
+        if future is not None:
+            self._folding.add(id)
+            future.add_done_callback(lambda _: self._folding.discard(id))
 
     async def _tidy(self) -> None:
         """Remove what a killed daemon left; not where another machine may be writing in this moment."""
