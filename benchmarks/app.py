@@ -17,10 +17,14 @@ HEADER_WINDOW = 8192
 
 
 class Session:
-    """A session as the app has it open: parsed. Every change writes the whole file anew, without a flush."""
+    """A session as the app has it open: parsed. Every change writes the whole file anew.
 
-    def __init__(self, path: Path) -> None:
+    flush: what the app does not do, so that an acknowledged change would survive a power loss.
+    """
+
+    def __init__(self, path: Path, *, flush: bool = False) -> None:
         self.path = path
+        self.flush = flush
         self.header, *self.messages = map(orjson.loads, path.read_bytes().splitlines())
 
     def append(self, message: dict[str, Any]) -> None:
@@ -35,7 +39,11 @@ class Session:
     def save(self) -> None:
         lines = [orjson.dumps(self.header), *map(orjson.dumps, self.messages), b""]
         temporary = self.path.with_name("session.jsonl.tmp")
-        temporary.write_bytes(b"\n".join(lines))
+        with temporary.open("wb") as file:
+            file.write(b"\n".join(lines))
+            if self.flush:
+                file.flush()
+                os.fsync(file.fileno())
         self.path.unlink()
         temporary.rename(self.path)
 

@@ -81,7 +81,7 @@ def session(root: Path, id: str, count: int, number: int = 0) -> Path:
     return path
 
 
-def sessions(root: Path, count: int, messages: int = 20) -> None:
+def sessions(root: Path, count: int, messages: int) -> None:
     """Make *count* sessions with the same few messages each."""
     body = b"".join(json_text.dumps(record) + b"\n" for record in records(messages))
     (root / "sessions").mkdir(parents=True)

@@ -173,10 +173,10 @@ def running(*, sessions: int = 0, transcripts: dict[str, int] | None = None) -> 
             yield daemon
 
 
-def prepare(base: Path, sessions: int = 0, transcripts: dict[str, int] | None = None) -> None:
+def prepare(base: Path, sessions: int = 0, transcripts: dict[str, int] | None = None, messages: int = 20) -> None:
     root = base / "workspace"
     corpus.configuration(base / "config", root)
     if sessions:
-        corpus.sessions(root, sessions)
+        corpus.sessions(root, sessions, messages)
     for id, length in (transcripts or {}).items():
         corpus.session(root, id, length)

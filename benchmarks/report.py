@@ -78,6 +78,12 @@ def percentile(values: Sequence[float], percent: int) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
 
 
+def middle(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, float]:
+    """The round in which the ratio of the two is the median one: both were measured while the machine was as busy."""
+    rounds = sorted(zip(ours, theirs, strict=True), key=lambda pair: pair[0] / pair[1])
+    return rounds[len(rounds) // 2]
+
+
 def check(holds: object, what: str) -> None:
     """A figure of something that did not do its work is worth nothing."""
     if not holds:

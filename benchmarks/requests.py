@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from benchmarks import corpus, daemon, toys
-from benchmarks.report import Figure, check, p50
+from benchmarks.report import Figure, check, middle
 from craftd.protocol.framing import Decoder
 
 CLIENTS = 16
@@ -44,18 +44,32 @@ def measure(quick: bool) -> Iterator[Figure]:
             real.append(asyncio.run(load.run(Path(real_one.socket), seconds, real_one.cpu))[0])
     craftd, bare, barest = toys.SERVERS
     for otherwise, goal in ((bare, 2.0), (barest, None)):
+        ours, theirs = middle(used[craftd], used[otherwise])
         yield Figure(
-            what="CPU per request", value=p50(used[craftd]), unit="us", beside=p50(used[otherwise]),
-            otherwise=f"{otherwise}, an echo", at_most=goal, of_ratio=True,
-        )  # fmt: skip
+            what="CPU per request",
+            value=ours,
+            unit="us",
+            beside=theirs,
+            otherwise=f"{otherwise}, an echo",
+            at_most=goal,
+            of_ratio=True,
+        )
+    ours, theirs = middle(real, used[bare])
     yield Figure(
-        what="CPU per sessions/get of a real daemon", value=p50(real), unit="us", beside=p50(used[bare]),
+        what="CPU per sessions/get of a real daemon",
+        value=ours,
+        unit="us",
+        beside=theirs,
         otherwise=f"{bare}, an echo",
-    )  # fmt: skip
+    )
+    ours, theirs = middle(rates[craftd], rates[bare])
     yield Figure(
-        what="requests per second of wall-clock time", value=p50(rates[craftd]), unit="/s", beside=p50(rates[bare]),
+        what="requests per second of wall-clock time",
+        value=ours,
+        unit="/s",
+        beside=theirs,
         otherwise=f"{bare}, an echo",
-    )  # fmt: skip
+    )
 
 
 class Load:
