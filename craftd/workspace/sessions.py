@@ -91,6 +91,11 @@ class SessionUnit(Unit):
     def dirty(self) -> bool:
         return bool(self._lines) or self._rewrite or self._new or self._confirm or self._delete is not None
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether what is staged needs a new file."""
+        return self._rewrite
+
     # What commits ask and stage
 
     @property
@@ -252,13 +257,13 @@ class SessionUnit(Unit):
                 raise
             self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
         elif self.transcript is not None:
-            prepared, self.prepared = self.prepared, None
             if not self._rewrite:
                 if self._lines:
                     self.transcript.append(self._lines, self._records)
                 else:
                     self.transcript.make_safe()
                 return
+            prepared, self.prepared = self.prepared, None
             self.header = self.complete()
             if (
                 prepared is not None

@@ -437,7 +437,7 @@ class Workspace:
                     commit.plan(unit, self.now())
                 except CraftdError:
                     continue
-            if unit.dirty:
+            if unit.rewrites:
                 try:
                     prepared = transcript.prepare(unit.complete())
                 except (OSError, ForeignWrite):

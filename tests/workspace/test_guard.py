@@ -126,6 +126,7 @@ async def test_when_the_app_has_ended_writing_goes_on(house: House, app: App) ->
 
 async def test_a_lock_that_is_lost_is_noticed_before_the_next_round(house: House, app: App) -> None:
     await house.append(SESSION, "mine")
+    await house.workspace.fold_all()  # nothing may take the lock while the app writes its file
     app.start()
     with pytest.raises(ReadOnly):
         await house.append(SESSION, "refused")
