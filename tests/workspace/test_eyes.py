@@ -139,7 +139,7 @@ async def test_losses_are_counted_in_the_status(house: House, monkeypatch: pytes
     watcher.lost(UNWATCHED_FOLDER)
     status = house.workspace.status()
     assert (status["overflows"], status["failedWatches"]) == (1, 1)
-    assert status["watches"] >= 7
+    await until(lambda: house.workspace.status()["watches"] >= 7)
 
 
 @pytest.mark.skipif(not hasattr(watch, "InotifyFD"), reason="only here are folders watched one by one")
