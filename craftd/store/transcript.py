@@ -336,7 +336,7 @@ class Transcript(Reading):
                 raise
             finally:
                 prepared.release()
-            self.close()
+            disk.close_last(self._fd, self.fingerprint.size)
             self._ours.edited(self._table, prepared.edits)
             appended = len(data) + self._length - prepared.length
             self._unfolded = self._unfolded + len(data) if prepared.first_line is None else 0 if counted else appended
