@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,9 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from craftd.errors import InvalidParams
-from craftd.model.json_text import MAX_DEPTH, canonical, equal
+from craftd.model.json_text import MAX_DEPTH, canonical, equal, loads
 from craftd.model.patch import apply, check, diff, format_pointer, merge, parse_pointer
 from tests.strategies import keys, records
+
+VECTORS = loads((Path(__file__).parents[1] / "vectors" / "patches.json").read_bytes())
+"""What clients in any language must make of a patch: `{name, record, patch, result}`."""
 
 few_keys = st.sampled_from(["a", "b", "c/d"])
 few_values: st.SearchStrategy[Any] = st.recursive(
@@ -32,6 +36,12 @@ patches: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "add": set_changes,
     },
 )
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
+def test_a_patch_does_what_the_vectors_say(vector: dict[str, Any]) -> None:
+    assert check(vector["patch"]) == []
+    assert canonical(apply(vector["record"], vector["patch"])) == canonical(vector["result"])
 
 
 @given(records, records)
