@@ -200,11 +200,6 @@ def keep_mode_and_owner(fd: int, old: os.stat_result) -> None:
         os.fchmod(fd, stat.S_IMODE(old.st_mode))
 
 
-def set_mode(path: Path, mode: int) -> None:
-    """Change the permission bits of a file or folder."""
-    os.chmod(path, mode)
-
-
 def _copy_some(source: int, target: int, start: int, length: int) -> int:
     if sys.platform == "linux":
         try:
