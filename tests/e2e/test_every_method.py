@@ -1,0 +1,299 @@
+"""Every method of the registry over the wire: carried out once well, and refused for each kind of mistake.
+
+A method that is added must get its line in `WELL`; what can be wrong with its params follows from its class.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import attrs
+import pytest
+
+from craftd.model.nouns import NOUNS
+from craftd.protocol import methods as _complete_registry  # noqa: F401
+from craftd.protocol.codec import camel
+from craftd.protocol.registry import METHODS, Method
+from tests.daemon import Daemon
+from tests.wire import PATIENCE, Failed, Wire
+
+Params = dict[str, Any]
+Prepare = Callable[["Scene"], Awaitable[Params]]
+
+_numbers = count(1)
+EARLY = {"daemon/hello", "daemon/stop"}
+"""Served before `initialize` on the local socket."""
+
+
+@attrs.define
+class Scene:
+    """Makes what a call is about. client: works with the workspace `ws`."""
+
+    client: Wire
+    daemon: Daemon
+    name: str = attrs.field(factory=lambda: f"x-{next(_numbers)}")
+
+    @property
+    def key(self) -> str:
+        return f"{self.name:->16}"
+
+    def id_of(self, noun: str) -> Params:
+        return {"id": self.name.replace("x-", "proj_")} if noun == "projects" else {"id": self.name}
+
+    async def record(self, noun: str) -> str:
+        """A new record of *noun*; its id."""
+        made = await self.client.call(f"{noun}/create", {"value": VALUES[noun](self), **self.id_of(noun)})
+        id: str = made["item"]["id"]
+        return id
+
+    async def session(self) -> str:
+        return await self.record("sessions")
+
+    async def transcript(self) -> str:
+        """A new session with three messages, m1 to m3."""
+        session = await self.session()
+        messages = [{"id": f"m{n}", "type": "user", "content": f"number {n}"} for n in (1, 2, 3)]
+        await self.client.call("messages/append", {"session": session, "messages": messages})
+        return session
+
+
+VALUES: dict[str, Callable[[Scene], Params]] = {
+    "sessions": lambda scene: {"name": "Plan the move"},
+    "projects": lambda scene: {"name": f"Garden {scene.name}"},
+    "sources": lambda scene: {
+        "name": scene.name,
+        "type": "api",
+        "provider": "p",
+        "api": {"baseUrl": "https://x.test/", "authType": "none"},
+    },
+    "skills": lambda scene: {"name": scene.name, "description": "Says when", "content": "Do it.\n"},
+    "statuses": lambda scene: {"label": scene.name, "category": "open"},
+    "labels": lambda scene: {"name": scene.name},
+    "workspaces": lambda scene: {"name": scene.name, "path": str(scene.daemon.base / scene.name)},
+}
+PATCHES: dict[str, Params] = {
+    "sessions": {"set": {"name": "Another"}},
+    "skills": {"set": {"description": "Another"}},
+    "statuses": {"set": {"label": "Another"}},
+}
+
+
+async def nothing(scene: Scene) -> Params:
+    return {}
+
+
+async def position(scene: Scene) -> Params:
+    return dict(await scene.client.call("daemon/sync", {"workspace": "ws"}))
+
+
+def five(noun: str) -> dict[str, Prepare]:
+    """What the five verbs of *noun* take."""
+
+    async def create(scene: Scene) -> Params:
+        return {"value": VALUES[noun](scene), "key": scene.key, **scene.id_of(noun)}
+
+    async def one(scene: Scene) -> Params:
+        return {"id": await scene.record(noun)}
+
+    async def update(scene: Scene) -> Params:
+        patch = PATCHES.get(noun, {"set": {"name": f"Another {scene.name}"}})
+        return {"id": await scene.record(noun), "patch": patch, "key": scene.key}
+
+    async def delete(scene: Scene) -> Params:
+        return {"id": await scene.record(noun), "key": scene.key}
+
+    verbs: dict[str, Prepare] = {"list": nothing, "get": one, "create": create, "update": update, "delete": delete}
+    return {f"{noun}/{verb}": verbs[verb] for verb in verbs if f"{noun}/{verb}" in METHODS}
+
+
+async def since(scene: Scene) -> Params:
+    return {"workspace": "ws", "since": await position(scene)}
+
+
+async def one_message(scene: Scene) -> Params:
+    return {"session": await scene.transcript(), "id": "m2"}
+
+
+async def of_session(scene: Scene) -> Params:
+    return {"session": await scene.transcript()}
+
+
+async def append(scene: Scene) -> Params:
+    message = {"id": "m1", "type": "user", "content": "Where do we begin?"}
+    return {"session": await scene.session(), "messages": [message], "key": scene.key}
+
+
+WELL: dict[str, Prepare] = {
+    **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
+    "daemon/hello": nothing,
+    "daemon/release": nothing,
+    "daemon/status": nothing,
+    "daemon/stop": nothing,
+    "daemon/sync": nothing,
+    "events/read": since,
+    "events/subscribe": nothing,
+    "events/unsubscribe": nothing,
+    "issues/list": nothing,
+    "messages/append": append,
+    "messages/get": one_message,
+    "messages/list": of_session,
+}
+"""What a call takes to be carried out."""
+
+
+def test_every_method_is_here() -> None:
+    assert set(WELL) == set(METHODS)
+
+
+# What can be wrong
+
+
+def wrong(type_: Any) -> Any:
+    """A JSON value that is no *type_*; None where every value is one."""
+    choices = get_args(type_) if get_origin(type_) in (Union, types.UnionType) else (type_,)
+    kinds = {get_origin(choice) or choice for choice in choices}
+    if Any in kinds:
+        return None
+    taken_by: list[tuple[Any, set[Any]]] = [
+        ("5", {str, Literal}),
+        (5, {int, float}),
+        (False, {bool}),
+        ({"x": 1}, {dict, *(kind for kind in kinds if attrs.has(kind))}),
+        ([5], {tuple, list}),
+    ]
+    if Literal in kinds and str not in kinds:
+        return "none of them"
+    for value, takers in taken_by:
+        if not kinds & takers:
+            return value
+    return None
+
+
+def mistakes(row: Method, well: Params) -> Iterator[tuple[Any, str, str | None]]:
+    """Params that are wrong in one way: them, the error, and the path that it names (a prefix; None = no matter)."""
+    attrs.resolve_types(row.params)
+    yield "text", "InvalidParams", None
+    yield [1], "InvalidParams", None
+    yield {**well, "mispelt": 1}, "InvalidParams", "mispelt"
+    for member in attrs.fields(row.params):
+        name = camel(member.name)
+        if (bad := wrong(member.type)) is not None:
+            yield {**well, name: bad}, "InvalidParams", name
+        if member.default is attrs.NOTHING:
+            yield {key: value for key, value in well.items() if key != name}, "InvalidParams", name
+            yield {**well, name: None}, "InvalidParams", name
+    members = attrs.fields_dict(row.params)
+    if row.scope == "global" and "workspace" in members:
+        yield {**well, "workspace": "ws"}, "InvalidParams", "workspace"
+    elif "workspace" in members:
+        yield {**well, "workspace": "nowhere"}, "NotFound", None
+    for parent in ("id", "session"):
+        if parent in well and row.verb != "create":
+            yield {**well, parent: "proj_nobody" if row.noun == "projects" else "nobody"}, "NotFound", None
+            if not (row.noun == "messages" and parent == "id"):
+                yield {**well, parent: "../../etc"}, "NotFound InvalidParams", None
+    if "expected_version" in members:
+        yield {**well, "expectedVersion": "0123456789abcdef"}, "VersionConflict", None
+    if "expected_tail" in members:
+        yield {**well, "expectedTail": "another"}, "VersionConflict", None
+    if row.mutates:
+        yield {**well, "key": "short"}, "InvalidParams", "key"
+    if "cursor" in members:
+        yield {**well, "cursor": "?"}, "InvalidParams StaleCursor", None
+        yield {**well, "filter": {"mispelt": 1}}, "InvalidParams", "filter"
+        yield {**well, "sort": "-mispelt"}, "InvalidParams", "sort"
+        yield {**well, "limit": 0}, "InvalidParams", "limit"
+    if "patch" in members:
+        yield {**well, "patch": {"mispelt": {}}}, "InvalidParams", "patch"
+        yield {**well, "patch": {"unset": ["no pointer"]}}, "InvalidParams", "patch"
+
+
+def another(well: Params) -> Params:
+    """What makes another change of *well*."""
+    if "value" in well:
+        return {"value": {**well["value"], "name": "Another"}}
+    return {"id": "another"} if "id" in well else {"session": "another"}
+
+
+async def refused(client: Wire, method: str, params: Any) -> tuple[str, list[str]]:
+    """The name of the error, and the paths it names."""
+    try:
+        answer = await client.call(method, params)
+    except Failed as failure:
+        assert failure.error["message"]
+        return failure.name, [issue["path"] for issue in failure.error["data"].get("issues", ())]
+    pytest.fail(f"{params} was answered: {answer}")
+
+
+# The ways in
+
+
+@pytest.fixture(scope="module")
+def daemon(make_daemon: Callable[..., Daemon]) -> Daemon:
+    daemon = make_daemon()
+    root = daemon.base / "ws"
+    root.mkdir()
+    (root / "config.json").write_text('{"id": "ws_00000001", "name": "Every", "slug": "every"}')
+    daemon.register(ws=root)
+    daemon.start()
+    return daemon
+
+
+every_method = pytest.mark.parametrize("method", sorted(WELL))
+
+
+@every_method
+async def test_a_method_refuses_every_mistake_and_then_works(daemon: Daemon, method: str) -> None:
+    row = METHODS[method]
+    client = await daemon.connect("ws")
+    well = await WELL[method](Scene(client, daemon))
+    before = await client.call("daemon/sync", {"workspace": "ws"})
+    for params, errors, path in mistakes(row, well):
+        name, paths = await refused(client, method, params)
+        assert name in errors.split(), params
+        assert path is None or any(named.startswith(path) for named in paths), (params, paths)
+    if not row.notification and method != "daemon/stop":
+        client.send(method, well)  # without an id: nothing is done, nothing answered
+    assert await client.call("daemon/sync", {"workspace": "ws"}) == before
+    if method == "daemon/stop":
+        return
+    answer = await client.call(method, well)
+    assert answer is None if row.result is None else isinstance(answer, dict)
+    if "key" in well:
+        again = await client.call(method, well)
+        assert again["revision"] == answer["revision"]
+        assert await refused(client, method, {**well, **another(well)}) == ("InvalidParams", ["key"])
+
+
+@every_method
+async def test_an_editor_gets_at_it_by_its_one_command(daemon: Daemon, method: str) -> None:
+    if method == "daemon/stop":
+        return
+    client = await daemon.connect("ws")
+    well = await WELL[method](Scene(client, daemon))
+    answer = await client.call("workspace/executeCommand", {"command": "craft.call", "arguments": [method, well]})
+    assert answer is None if METHODS[method].result is None else isinstance(answer, dict)
+
+
+async def test_nothing_but_a_greeting_comes_before_initialize(daemon: Daemon) -> None:
+    client = await daemon.dial()
+    for method in WELL:
+        if method not in EARLY:
+            assert (await refused(client, method, {}))[0] == "NotInitialized", method
+    assert (await client.call("daemon/hello"))["configDir"] == str(Path(daemon.places.config).resolve())
+
+
+async def test_the_daemon_can_be_stopped(make_daemon: Callable[..., Daemon]) -> None:
+    daemon = make_daemon()
+    daemon.register()
+    daemon.start()
+    client = await daemon.connect()
+    assert await client.call("daemon/stop") is None
+    await client.close()
+    assert daemon.process is not None
+    assert daemon.process.wait(PATIENCE) == 0
+    daemon.process = None
