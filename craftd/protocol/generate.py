@@ -1,6 +1,6 @@
-"""What follows from the registry: JSON Schema, the OpenRPC document, the tables of protocol.md.
+"""What follows from the registry: JSON Schema, the OpenRPC document, the tables of protocol.md, types for TypeScript.
 
-Pure functions, and `python -m craftd.protocol.generate [--check]`, which writes protocol.md in the working directory.
+Pure functions, and `python -m craftd.protocol.generate [--check]`, which writes the files in the working directory.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from craftd.protocol.codec import Raw, camel
 from craftd.protocol.initialize import Abilities, Options, Welcome
 from craftd.protocol.registry import REGISTRY, Method, Registry
 from craftd.protocol.rendezvous import PROTOCOL, VERSION
+from craftd.protocol.typescript import typescript
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -219,6 +220,13 @@ def fill(text: str, registry: Registry = REGISTRY) -> str:
     return _MARKER.sub(lambda found: f"{found[1]}{TABLES[found[2]](registry)}{found[3]}", text)
 
 
+FILES: Mapping[str, Callable[[str], str]] = {
+    "protocol.md": fill,
+    "clients/typescript/src/protocol.ts": lambda _: typescript(openrpc()),
+}
+"""Generated files: relative to the checkout, what each becomes of what it is."""
+
+
 def _names(members: Iterable[attrs.Attribute[Any]]) -> str:
     return ", ".join(camel(m.name) if m.default is attrs.NOTHING else f"{camel(m.name)}?" for m in members)
 
@@ -241,17 +249,21 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code; with `--check` nothing is written and 1 means that protocol.md is not current."""
-    page = Path("protocol.md")
-    old = page.read_text(encoding="utf-8")
-    new = fill(old)
-    if new == old:
-        return 0
-    if "--check" in arguments:
-        print(f"{page} is not current: run scripts/generate", file=sys.stderr)
-        return 1
-    page.write_text(new, encoding="utf-8")
-    return 0
+    """Exit code; with `--check` nothing is written and 1 means that a file is not current."""
+    code = 0
+    for path, content in FILES.items():
+        page = Path(path)
+        old = page.read_text(encoding="utf-8") if page.exists() else ""
+        new = content(old)
+        if new == old:
+            continue
+        if "--check" in arguments:
+            print(f"{page} is not current: run scripts/generate", file=sys.stderr)
+            code = 1
+        else:
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(new, encoding="utf-8")
+    return code
 
 
 if __name__ == "__main__":

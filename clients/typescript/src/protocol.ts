@@ -1,0 +1,1150 @@
+// Made by scripts/generate from craftd's registry of methods. Changes made by hand are lost.
+
+/** A JSON object whose members this protocol does not fix. */
+export type JsonObject = Record<string, unknown>;
+
+/** What a client can do. protocol: major.minor; roles: viewer, executor. */
+export interface Abilities {
+  protocol?: string;
+  approvals?: boolean;
+  roles?: string[];
+}
+
+/** Ids and versions in the order given. */
+export interface Appended {
+  epoch: string;
+  revision: number;
+  messages: Changed[];
+}
+
+/** Part *index* of *size* of one commit; consecutive revisions. */
+export interface Batch {
+  index: number;
+  size: number;
+}
+
+/** One changed record and its version now. */
+export interface Changed {
+  id: string;
+  version: string;
+}
+
+/** A workspace by registry id or by folder. */
+export interface Choice {
+  id?: string;
+  path?: string;
+}
+
+/** What is true after a change: the scope's revision after its commit. */
+export interface Committed {
+  epoch: string;
+  revision: number;
+}
+
+/** Answer of `create`. */
+export interface Created {
+  epoch: string;
+  revision: number;
+  item: Item;
+}
+
+/** One notification, as it would have been sent. */
+export interface Event {
+  method: string;
+  params: JsonObject;
+}
+
+/** Changes after the position asked for. status: stale = it is no longer known, list again. */
+export interface Events {
+  epoch: string;
+  revision: number;
+  events: Event[];
+  status: "ok" | "stale";
+}
+
+/** Answer of `get`. */
+export interface Got {
+  epoch: string;
+  revision: number;
+  item: Item;
+}
+
+/** messages: the last ones, if they were asked for. */
+export interface GotSession {
+  epoch: string;
+  revision: number;
+  item: Item;
+  messages?: Item[];
+}
+
+/** config_dir: real path of the configuration folder. clients: how many other connections there are. */
+export interface Hello {
+  pid: number;
+  version: string;
+  protocol: string;
+  configDir: string;
+  readOnly: boolean;
+  clients: number;
+}
+
+/** One thing that is wrong with a value or a file; what every validator returns. */
+export interface Issue {
+  path: string;
+  message: string;
+  severity?: string;
+  code?: string;
+  suggestion?: string;
+  range?: JsonObject;
+  noun?: string;
+  id?: string;
+}
+
+/** path: relative to the workspace. */
+export interface Issues {
+  epoch: string;
+  revision: number;
+  items: Issue[];
+}
+
+/** What a client gets of one record: `value` as stored (paths expanded), `info` computed and read-only. */
+export interface Item {
+  id: string;
+  version: string;
+  value: JsonObject;
+  info?: JsonObject;
+  uri?: string;
+}
+
+/** One workspace of the connection and where it stands. */
+export interface OpenWorkspace {
+  id: string;
+  name: string;
+  path: string;
+  epoch: string;
+  revision: number;
+  readOnly: boolean;
+}
+
+/** What a client asks for. open: existing, register (add a workspace folder to the known ones), never. */
+export interface Options {
+  workspaces?: Choice[];
+  open?: "existing" | "register" | "never";
+  token?: string;
+}
+
+/** Who caused a change. kind: client, disk, automation, run, daemon. client: connection id; key: its own key. */
+export interface Origin {
+  kind: string;
+  client?: string;
+  key?: string;
+}
+
+/** Answer of `list`. */
+export interface Page {
+  epoch: string;
+  revision: number;
+  items: Item[];
+  nextCursor?: string;
+  total?: number;
+}
+
+/** A moment of a scope: comparable only within the same epoch. */
+export interface Position {
+  epoch: string;
+  revision: number;
+}
+
+/** Where delivery begins. replay: complete = *count* missed changes follow; stale = list again. */
+export interface Subscribed {
+  epoch: string;
+  revision: number;
+  replay: "none" | "complete" | "stale";
+  count?: number;
+}
+
+/** Answer of `update`; changed: false when the record was like that already. */
+export interface Updated {
+  epoch: string;
+  revision: number;
+  item: Item;
+  changed: boolean;
+}
+
+/** What the daemon announces. methods, notifications: complete, to be tested for membership. */
+export interface Welcome {
+  epoch: string;
+  readOnly: boolean;
+  workspaces?: OpenWorkspace[];
+  features: JsonObject;
+  protocol: string;
+  clientId: string;
+  pid: number;
+  rights: string[];
+  methods: string[];
+  notifications: string[];
+  limits: Record<string, number>;
+}
+
+/** Every method: what it takes and what it answers. */
+export interface Methods {
+  /** Learn who answers, before `initialize`. All members are optional. */
+  "daemon/hello": {
+    params: {
+      client?: string;
+      version?: string;
+      protocol?: string;
+      configDir?: string;
+      pid?: number;
+    };
+    result: Hello;
+  };
+  /** Give back the Craft Agents app's lock at once, everything folded and flushed. */
+  "daemon/release": {
+    params: {};
+    result: JsonObject;
+  };
+  /** How the daemon is: connections, open workspaces, locks, watches, environment. */
+  "daemon/status": {
+    params: {};
+    result: JsonObject;
+  };
+  /** End the daemon after what runs has finished. reason: stop, upgrade. */
+  "daemon/stop": {
+    params: {
+      reason?: string;
+    };
+    result: null;
+  };
+  /** Barrier: answers when every earlier file event and commit of the scope was processed and announced. */
+  "daemon/sync": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: Position;
+  };
+  /** The same changes by (long) polling. */
+  "events/read": {
+    params: {
+      since: Position;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      topics?: string[] | "*";
+      limit?: number;
+      /** How long to wait for a first change. */
+      waitMs?: number;
+    };
+    result: Events;
+  };
+  /** Be told every change of one scope. Subscribing again replaces the connection's subscription to it. */
+  "events/subscribe": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Nouns; absent: all but `files`. */
+      topics?: string[] | "*";
+      /** Narrows the topics that belong to a session to these. */
+      sessions?: string[];
+      /** What the client has seen: later changes that are still known are sent again. */
+      since?: Position;
+    };
+    result: Subscribed;
+  };
+  /** Be told no more about one scope. */
+  "events/unsubscribe": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: null;
+  };
+  /** What is wrong with the files of a workspace, or with one of them. */
+  "issues/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      path?: string;
+    };
+    result: Issues;
+  };
+  /** A new record of labels. */
+  "labels/create": {
+    params: {
+      value: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Remove a record of labels. */
+  "labels/delete": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One record of labels. */
+  "labels/get": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of labels. */
+  "labels/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change members of a record of labels. */
+  "labels/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
+  /** Append messages in one commit; one already stored with the same id and content is skipped. */
+  "messages/append": {
+    params: {
+      session: string;
+      messages: JsonObject[];
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Id of the message believed to be last; "" for an empty transcript. */
+      expectedTail?: string;
+      /** Header fields to set in the same commit. */
+      set?: JsonObject;
+    };
+    result: Appended;
+  };
+  /** One message: by its id, as `#<index>`, or a damaged line as `~<byte offset>`. */
+  "messages/get": {
+    params: {
+      id: string;
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of a transcript, by position. */
+  "messages/list": {
+    params: {
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+      /** backward: pages start at the end; the items of a page are in the order of the transcript all the same. */
+      direction?: "forward" | "backward";
+    };
+    result: Page;
+  };
+  /** A new record of projects. */
+  "projects/create": {
+    params: {
+      value: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Remove a record of projects. */
+  "projects/delete": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One record of projects. */
+  "projects/get": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of projects. */
+  "projects/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change members of a record of projects. */
+  "projects/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
+  /** A new record of sessions. */
+  "sessions/create": {
+    params: {
+      value: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Move a session to the trash. */
+  "sessions/delete": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+      /** Remove it instead. */
+      permanent?: boolean;
+    };
+    result: Committed;
+  };
+  /** One session. */
+  "sessions/get": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+      /** Also give the last n messages. */
+      messages?: number;
+    };
+    result: GotSession;
+  };
+  /** One page of sessions. */
+  "sessions/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change members of a record of sessions. */
+  "sessions/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
+  /** A new record of skills. */
+  "skills/create": {
+    params: {
+      value: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Remove a record of skills. */
+  "skills/delete": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One record of skills. */
+  "skills/get": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of skills. */
+  "skills/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change members of a record of skills. */
+  "skills/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
+  /** A new record of sources. */
+  "sources/create": {
+    params: {
+      value: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Remove a record of sources. */
+  "sources/delete": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One record of sources. */
+  "sources/get": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of sources. */
+  "sources/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change members of a record of sources. */
+  "sources/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
+  /** A new record of statuses. */
+  "statuses/create": {
+    params: {
+      value: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Remove a record of statuses. */
+  "statuses/delete": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One record of statuses. */
+  "statuses/get": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of statuses. */
+  "statuses/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change members of a record of statuses. */
+  "statuses/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
+  /** Make a workspace folder, or register an existing one: `value: {name, path?}`. */
+  "workspaces/create": {
+    params: {
+      value: JsonObject;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+      /** Take a folder that is neither empty nor a workspace. */
+      adopt?: boolean;
+      /** Answer what would be there, and do nothing. */
+      dryRun?: boolean;
+      workDoneToken?: number | string;
+    };
+    result: Created;
+  };
+  /** Take a workspace out of the registry; its files stay. */
+  "workspaces/delete": {
+    params: {
+      id: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One workspace: its settings and `path`. */
+  "workspaces/get": {
+    params: {
+      id: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** All registered workspaces. */
+  "workspaces/list": {
+    params: {
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change the settings of a workspace. */
+  "workspaces/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
+}
+
+/** Every notification that the daemon sends, with its params. */
+export interface Notifications {
+  /** Whether craftd may write, or the known workspaces, changed. */
+  "daemon/didChange": {
+    readOnly?: boolean;
+    holder?: unknown;
+    workspaces?: JsonObject[];
+  };
+  /** The daemon ends in *grace_ms*; reconnecting later is fine. reason: stop, upgrade, idle. */
+  "daemon/willStop": {
+    reason: string;
+    graceMs: number;
+  };
+  /** The scope moved on without anything for this subscription. */
+  "events/checkpoint": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+  };
+  /** Changes were not delivered; from *revision* on delivery is live again: list now and nothing is missing. */
+  "events/didLapse": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    reason: "overflow" | "journal" | "epoch" | "reload";
+  };
+  /** The complete list of one file. */
+  "issues/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    path: string;
+    issues: Issue[];
+  };
+  /** Records of labels changed: `patch` is what an `update` would need. */
+  "labels/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A record of labels is there. */
+  "labels/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of labels is gone. */
+  "labels/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
+  /** Messages came to the end of a transcript. index: position of the first; count: how many there are now. */
+  "messages/didAppend": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    session: string;
+    index: number;
+    messages: JsonObject[];
+    count: number;
+  };
+  /** Only the first *keep* messages are left. */
+  "messages/didTruncate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    session: string;
+    keep: number;
+  };
+  /** Records of projects changed: `patch` is what an `update` would need. */
+  "projects/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A record of projects is there. */
+  "projects/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of projects is gone. */
+  "projects/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
+  /** Records of sessions changed: `patch` is what an `update` would need. */
+  "sessions/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A record of sessions is there. */
+  "sessions/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of sessions is gone. */
+  "sessions/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
+  /** Records of skills changed: `patch` is what an `update` would need. */
+  "skills/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A record of skills is there. */
+  "skills/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of skills is gone. */
+  "skills/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
+  /** Records of sources changed: `patch` is what an `update` would need. */
+  "sources/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A record of sources is there. */
+  "sources/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of sources is gone. */
+  "sources/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
+  /** Records of statuses changed: `patch` is what an `update` would need. */
+  "statuses/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A record of statuses is there. */
+  "statuses/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of statuses is gone. */
+  "statuses/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
+  /** Records of workspaces changed: `patch` is what an `update` would need. */
+  "workspaces/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A record of workspaces is there. */
+  "workspaces/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of workspaces is gone. */
+  "workspaces/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
+}
+
+/** Every error by its name, `data.code`. */
+export const ERROR_CODES = {
+  ParseError: -32700,
+  InvalidRequest: -32600,
+  MethodNotFound: -32601,
+  InvalidParams: -32602,
+  InternalError: -32603,
+  NotInitialized: -32002,
+  Cancelled: -32800,
+  ServerCancelled: -32802,
+  NotFound: 1001,
+  AlreadyExists: 1002,
+  VersionConflict: 1003,
+  InvalidState: 1004,
+  ValidationFailed: 1005,
+  ReadOnly: 1006,
+  Forbidden: 1007,
+  Unauthenticated: 1008,
+  TooLarge: 1009,
+  Busy: 1010,
+  Unsupported: 1011,
+  StaleCursor: 1012,
+  Corrupt: 1013,
+  Unavailable: 1014,
+  Timeout: 1015,
+  IoError: 1016,
+} as const;
+
+/** Methods that take a `key`: the same change sent again with the same key is made once. */
+export const KEYED: ReadonlySet<string> = new Set([
+  "labels/create",
+  "labels/delete",
+  "labels/update",
+  "messages/append",
+  "projects/create",
+  "projects/delete",
+  "projects/update",
+  "sessions/create",
+  "sessions/delete",
+  "sessions/update",
+  "skills/create",
+  "skills/delete",
+  "skills/update",
+  "sources/create",
+  "sources/delete",
+  "sources/update",
+  "statuses/create",
+  "statuses/delete",
+  "statuses/update",
+  "workspaces/create",
+  "workspaces/delete",
+  "workspaces/update",
+]);
+
+/** Methods that change nothing: asking again is harmless. */
+export const READS: ReadonlySet<string> = new Set([
+  "daemon/hello",
+  "daemon/status",
+  "daemon/sync",
+  "events/read",
+  "events/subscribe",
+  "events/unsubscribe",
+  "issues/list",
+  "labels/get",
+  "labels/list",
+  "messages/get",
+  "messages/list",
+  "projects/get",
+  "projects/list",
+  "sessions/get",
+  "sessions/list",
+  "skills/get",
+  "skills/list",
+  "sources/get",
+  "sources/list",
+  "statuses/get",
+  "statuses/list",
+  "workspaces/get",
+  "workspaces/list",
+]);
