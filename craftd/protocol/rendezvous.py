@@ -42,7 +42,7 @@ class Places:
     config: the configuration folder, links resolved, so that two spellings meet in one daemon. folder: `craftd/` in it.
     """
 
-    __slots__ = ("cache", "card", "config", "folder", "lock", "log", "state", "token")
+    __slots__ = ("blobs", "cache", "card", "config", "folder", "lock", "log", "state", "token")
 
     def __init__(self, config: str) -> None:
         self.config = config
@@ -52,6 +52,7 @@ class Places:
         self.token = os.path.join(self.folder, "token")
         self.log = os.path.join(self.folder, "log")
         self.cache = os.path.join(self.folder, "cache")
+        self.blobs = os.path.join(self.folder, "blobs")
         self.state = os.path.join(self.folder, "state")
 
 

@@ -22,6 +22,7 @@ from craftd.protocol import methods as _complete_registry  # noqa: F401
 from craftd.protocol import rendezvous
 from craftd.protocol.initialize import Opened, OpenWorkspace, Wishes
 from craftd.protocol.rendezvous import PROTOCOL, VERSION, Card, Places
+from craftd.server.blobs import Blobs
 from craftd.server.connection import Connection
 from craftd.server.dispatch import Call, Dispatcher
 from craftd.server.listeners import listen, serve_stdio
@@ -65,6 +66,7 @@ class Daemon:
     socket: str | None = None
     home: Home = field(init=False)
     dispatcher: Dispatcher = field(init=False)
+    blobs: Blobs = field(init=False)
     _stopping: asyncio.Event = field(factory=asyncio.Event)
     _reason: str = "stop"
     _alone_since: float | None = field(factory=time.monotonic)
@@ -146,6 +148,7 @@ class Daemon:
             workspace.hint(paths)
 
     def gone(self, connection: Connection) -> None:
+        self.blobs.release(connection)
         if not self.dispatcher.connections:
             self._alone_since = time.monotonic()
 
@@ -292,6 +295,8 @@ class Daemon:
                 from craftd.server import handlers  # noqa: F401 (registers every method)
 
                 self.home = Home.of(Path(self.places.config), around)
+                self.blobs = Blobs(Path(self.places.blobs), pool)
+                self.blobs.clear()
                 self.dispatcher = Dispatcher(self)
                 self.home.opened = self._workspace_opened
                 self.home.listeners.add(self.dispatcher.deliver)
@@ -345,6 +350,7 @@ class Daemon:
         except IoError as error:
             log.warning("%s", error)
         await self.dispatcher.close(STOP_SECONDS)
+        self.blobs.close()
         log.info("stopped")
 
 

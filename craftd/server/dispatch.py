@@ -98,7 +98,12 @@ class Call:
 
     @property
     def origin(self) -> Origin:
-        return Origin(kind="client", client=self.connection.id, key=getattr(self.params, "key", None))
+        return Origin(kind="client", client=self.connection.id, key=self.key)
+
+    @property
+    def key(self) -> str | None:
+        """The idempotency key: staging bytes takes none."""
+        return getattr(self.params, "key", None)
 
     def progress(self, token: int | str | None, value: Any) -> None:
         """Send `$/progress`, if the client asked for it by a token."""
@@ -329,7 +334,7 @@ class Dispatcher:
         if row.mutates:
             if self.stopping:
                 raise ServerCancelled("the daemon stops")
-            if call.params.key is not None and len(call.params.key) not in contract.KEY_LENGTH:
+            if call.key is not None and len(call.key) not in contract.KEY_LENGTH:
                 raise InvalidParams.of("key", "expected 16 to 128 characters")
         return call
 
@@ -388,16 +393,17 @@ class Dispatcher:
         if isinstance(scope, _AWAITABLE):
             scope = await asyncio.shield(scope)  # others wait for it too
         call.scope = scope
-        if call.method.mutates and call.params.key is not None:
+        if call.method.mutates and call.key is not None:
             return await self._once(call)
         result = call.served.handler(call, call.params)
         return await result if call.served.later else result
 
     async def _once(self, call: Call) -> Any:
         """A change with a key."""
+        assert call.key is not None
         owner = self if call.scope is None else call.scope
         return await self._keys.setdefault(owner, keys.Keys()).once(
-            (None, call.connection.name, call.params.key),
+            (None, call.connection.name, call.key),
             keys.digest(call.method.name, call.raw),
             partial(call.served.handler, call, call.params),
             partial(self.core.item, call),

@@ -67,6 +67,14 @@ class ForeignWrite(Exception):
         return f"{self.path} was written by somebody else"
 
 
+@frozen
+class Copy:
+    """Content that lies in another file: its first *size* bytes."""
+
+    fd: int
+    size: int
+
+
 class DirectoryNotFlushed(OSError):
     """The new bytes are in place under their name, but a power loss may still bring the old ones back.
 

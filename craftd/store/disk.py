@@ -50,6 +50,11 @@ def open_append(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
 
 
+def open_write(path: Path) -> int:
+    """Handle on an existing file for `write_at`."""
+    return os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+
+
 def open_read(path: Path | str) -> int:
     """Handle on an existing regular file for reading what was written so far.
 
@@ -73,6 +78,17 @@ def write(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
+
+
+def write_at(fd: int, data: bytes, offset: int) -> None:
+    """Write all of *data* from *offset* on, into a file from `open_write`.
+
+    After an OSError any part of it may be there.
+    """
+    view = memoryview(data)
+    while view:
+        done = os.pwrite(fd, view, offset)
+        view, offset = view[done:], offset + done
 
 
 def copy_range(source: int, target: int, start: int, stop: int) -> None:

@@ -127,8 +127,19 @@ async def append(scene: Scene) -> Params:
     return {"session": await scene.session(), "messages": [message], "key": scene.key}
 
 
+async def blob(scene: Scene) -> Params:
+    return {"blob": (await scene.client.call("blobs/create", {"size": 3}))["blob"]}
+
+
+async def piece(scene: Scene) -> Params:
+    return {**await blob(scene), "offset": 0, "data": "YWJj"}
+
+
 WELL: dict[str, Prepare] = {
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
+    "blobs/create": nothing,
+    "blobs/delete": blob,
+    "blobs/write": piece,
     "daemon/hello": nothing,
     "daemon/release": nothing,
     "daemon/status": nothing,

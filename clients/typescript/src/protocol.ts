@@ -48,6 +48,12 @@ export interface Created {
   item: Item;
 }
 
+/** chunk_bytes: what one `blobs/write` may carry at most. */
+export interface CreatedBlob {
+  blob: string;
+  chunkBytes: number;
+}
+
 /** One notification, as it would have been sent. */
 export interface Event {
   method: string;
@@ -185,8 +191,39 @@ export interface Welcome {
   limits: Record<string, number>;
 }
 
+/** received: how many bytes of the blob are there now. */
+export interface WrittenBlob {
+  received: number;
+}
+
 /** Every method: what it takes and what it answers. */
 export interface Methods {
+  /** Begin to stage bytes; size and sha256, if given, are checked when the blob is used. */
+  "blobs/create": {
+    params: {
+      size?: number;
+      /** 64 hexadecimal digits. */
+      sha256?: string;
+    };
+    result: CreatedBlob;
+  };
+  /** Drop a blob that will not be used. */
+  "blobs/delete": {
+    params: {
+      blob: string;
+    };
+    result: null;
+  };
+  /** Stage one piece; writing a range again is allowed. */
+  "blobs/write": {
+    params: {
+      blob: string;
+      offset: number;
+      /** Base64. */
+      data: string;
+    };
+    result: WrittenBlob;
+  };
   /** Learn who answers, before `initialize`. All members are optional. */
   "daemon/hello": {
     params: {
