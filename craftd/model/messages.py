@@ -72,7 +72,7 @@ class Counters:
             role = record.get("type")
             last_id = record.get("id")
             if role == "assistant":
-                if not record.get("isIntermediate"):
+                if is_final(record):
                     last_final = last_id
             elif role == "user" and not done:
                 done = True
@@ -93,6 +93,11 @@ class Counters:
             "lastFinalMessageId": self.last_final_id,
         }
         return {name: value for name, value in fields.items() if value is not None}
+
+
+def is_final(record: Record) -> bool:
+    """Whether it is what an assistant has to say at the end of a turn: such a message makes a session unread."""
+    return record.get("type") == "assistant" and not record.get("isIntermediate")
 
 
 def preview(content: object, directory: str = "") -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from craftd.errors import Issue
 from craftd.model import ids, portable
 from craftd.model.json_text import equal, js_trim
-from craftd.model.messages import Counters
+from craftd.model.messages import Counters, is_final
 from craftd.model.noun import Noun
 from craftd.model.records import Record
 
@@ -274,7 +274,7 @@ def following(header: Record, counters: Counters, records: Sequence[Record]) -> 
         for name in ("lastMessageAt", "lastUsedAt"):
             known = new.get(name)
             new[name] = max(times[-1], known) if isinstance(known, int) else times[-1]
-    if any(record.get("type") == "assistant" and not record.get("isIntermediate") for record in records):
+    if any(map(is_final, records)):
         new["hasUnread"] = True
     return new if new.keys() <= header.keys() else ordered(new)
 

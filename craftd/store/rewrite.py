@@ -10,23 +10,24 @@ import errno
 import hashlib
 import os
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from craftd.model.portable import parse_line
 from craftd.model.records import Record
 from craftd.store import atomic, disk
 from craftd.store.lines import Head, scan
-from craftd.store.table import MARK_EVERY, Table
+from craftd.store.recount import recounted
+from craftd.store.table import Table
 
 
 @frozen
 class Edit:
     """Bytes *start* to *stop* of the body become *data*. position: the line this is about, None = padding.
 
-    line: the new line without LF, None = the line goes away.
+    line: the new line without LF, None = the line goes away, and with it the next ones if *lines* is more than one.
     """
 
     start: int
@@ -34,6 +35,12 @@ class Edit:
     data: bytes
     position: int | None = None
     line: bytes | None = None
+    lines: int = 1
+
+    @property
+    def positions(self) -> range:
+        """Of the lines this is about."""
+        return range(0) if self.position is None else range(self.position, self.position + self.lines)
 
 
 @define
@@ -75,6 +82,8 @@ def edits_for(
     def gap_after(position: int) -> bytes:
         start = table.end(position) if position >= 0 else 0
         stop = table.offsets[position + 1] if position + 1 < count else length
+        if stop - start == 1 and not table.damage:
+            return b"\n"
         return os.pread(source, stop - start, body + start)
 
     edits = []
@@ -92,9 +101,14 @@ def edits_for(
     kept = []
     for edit in edits:
         # Padding inside the gap that goes with a line taken out.
-        if edit.start >= done:
-            kept.append(edit)
-            done = edit.stop
+        if edit.start < done:
+            continue
+        if kept and edit.start == done and kept[-1].positions and edit.position == kept[-1].positions.stop:
+            before = kept[-1]
+            if before.line is None and edit.line is None:  # one gap for all lines of a row that is taken out
+                edit = evolve(kept.pop(), stop=edit.stop, lines=before.lines + 1)
+        kept.append(edit)
+        done = edit.stop
     return tuple(kept)
 
 
@@ -135,54 +149,24 @@ def body_after(
 
 
 def _edited(table: Table, edits: tuple[Edit, ...], directory: str, source: int, body: int) -> Table:
-    """The table of an undamaged body after *edits*. *source*: the old file, whose body begins at *body*.
-
-    Messages are counted again from the first change that matters on: not at all if no changed message adds anything
-    else to the counters than before.
-    """
+    """The table of an undamaged body after *edits*. *source*: the old file, whose body begins at *body*."""
     new = Table(directory)
     position = shift = 0
-    recount: int | None = None
+    changed: dict[int, Record | None] = {}
     for edit in edits:
         upto = bisect_left(table.offsets, edit.start)
         new.take(table, position, upto, shift)
         position = upto
         if edit.position is not None:
-            position += 1
-            record: Record | None = None
+            position += edit.lines
+            changed |= dict.fromkeys(edit.positions)
             if edit.line is not None:
-                record = parse_line(edit.line, directory)
+                record = changed[edit.position] = parse_line(edit.line, directory)
                 new.put(edit.start + shift, edit.line, record, own=True)
-            if recount is None and not _counts_alike(table, edit.position, record, directory, source, body):
-                recount = edit.position
         shift += len(edit.data) - (edit.stop - edit.start)
     new.take(table, position, len(table), shift)
-    if recount is None:
-        new.counted_as(table)
-    else:
-        mark = recount // MARK_EVERY * MARK_EVERY
-        new.count_from(mark, table, _records(table, mark, edits, directory, source, body))
+    new.counted_as(recounted(table, changed, lambda at: parse_line(_line(table, at, source, body), directory)))
     return new
-
-
-def _counts_alike(table: Table, position: int, new: Record | None, directory: str, source: int, body: int) -> bool:
-    if new is None:
-        return False
-    before = table.mark_before(position)
-    old = parse_line(_line(table, position, source, body), directory)
-    return before.add(old) == before.add(new)
-
-
-def _records(
-    table: Table, start: int, edits: tuple[Edit, ...], directory: str, source: int, body: int
-) -> Iterator[Record]:
-    """The messages from old position *start* on, as they are after *edits*."""
-    lines = {edit.position: edit.line for edit in edits if edit.position is not None}
-    for position in range(start, len(table)):
-        if position not in lines:
-            yield parse_line(_line(table, position, source, body), directory)
-        elif (line := lines[position]) is not None:
-            yield parse_line(line, directory)
 
 
 def _line(table: Table, position: int, source: int, body: int) -> bytes:

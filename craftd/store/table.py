@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from typing import Final
 
 from attrs import frozen
 
 from craftd.model.messages import Counters
 from craftd.model.records import Record
-
-MARK_EVERY: Final = 512
-"""Lines between two stored counters: counting again after a change near the end reads at most this many."""
 
 _PENDING_BYTES: Final = 1 << 20
 """Parsed messages that wait to be counted together hold at most about this much text."""
@@ -55,7 +52,6 @@ class Table:
         """All damage of the body, by line."""
         self.padding: list[tuple[int, int, bytes]] = []
         """(start, stop, replacement) of runs of NUL bytes that the next rewrite drops."""
-        self._marks: list[Counters] = []
         self._counters = Counters(directory=directory)
         self._pending: list[Record] = []
         self._pending_bytes = 0
@@ -75,8 +71,6 @@ class Table:
     def add(self, offset: int, raw: bytes, record: Record | None, *, own: bool = False) -> None:
         """One line more, and count it. None = it cannot be read."""
         position = len(self.offsets)
-        if position % MARK_EVERY == 0:
-            self._marks.append(self.counters)
         self.put(offset, raw, record, own=own)
         if record is None:
             self.unreadable.append(position)
@@ -119,10 +113,10 @@ class Table:
             position += 1
         return position if index >= 0 and position < len(self) else None
 
-    def find(self, identity: str) -> int | None:
-        """Position of the first message called *identity*."""
+    def find(self, identity: str, start: int = 0) -> int | None:
+        """Position of the first message called *identity*, from *start* on."""
         try:
-            return self.ids.index(identity)
+            return self.ids.index(identity, start)
         except ValueError:
             return None
 
@@ -155,7 +149,7 @@ class Table:
         table.take(self, 0, len(self), 0)
         table.unreadable, table.flaws = list(self.unreadable), dict(self.flaws)
         table.damage, table.padding = list(self.damage), list(self.padding)
-        table.counted_as(self)
+        table.counted_as(self.counters)
         return table
 
     def take(self, other: Table, start: int, stop: int, shift: int) -> None:
@@ -167,22 +161,6 @@ class Table:
         self.ids.extend(other.ids[start:stop])
         self.own.extend(other.own[start:stop])
 
-    def counted_as(self, other: Table) -> None:
-        """The lines, one for one, add up to what those of *other* do."""
-        self._marks, self._counters = list(other._marks), other.counters
-
-    def mark_before(self, position: int) -> Counters:
-        """Counters of the lines up to some place at or before *position*."""
-        return self._marks[position // MARK_EVERY]
-
-    def count_from(self, position: int, other: Table, records: Iterable[Record]) -> None:
-        """Take the counters before *position* (a multiple of MARK_EVERY) from *other*, which is equal up to there, and
-        count the *records* from there on."""
-        number = position // MARK_EVERY
-        self._marks = other._marks[:number]
-        self._counters = other._marks[number] if number < len(other._marks) else other.counters
-        for record in records:
-            if position % MARK_EVERY == 0:
-                self._marks.append(self.counters)
-            position += 1
-            self._pending.append(record)
+    def counted_as(self, counters: Counters) -> None:
+        """What the lines add up to, after they were put or taken without counting."""
+        self._counters = counters

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from craftd.store import lines as lines_module
-from craftd.store import locate, table
+from craftd.store import locate
 from craftd.store.transcript import Transcript
 from tests.faults.transcripts import append, assert_equal_to_the_file, line, message, new_session, opened
 
@@ -303,9 +303,7 @@ def test_lines_beyond_line_1_s_count_are_unfolded(tmp_path: Path) -> None:
     assert (transcript.unfolded_bytes, opened(path).unfolded_bytes) == (0, 0)
 
 
-def test_counters_are_the_same_whichever_way_they_came_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MARK_EVERY", 4)
-    monkeypatch.setattr("craftd.store.rewrite.MARK_EVERY", 4)
+def test_counters_are_the_same_whichever_way_they_came_about(tmp_path: Path) -> None:
     path = new_session(tmp_path)
     transcript = opened(path)
     kinds = ("user", "assistant", "tool", "status")
