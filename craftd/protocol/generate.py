@@ -1,4 +1,4 @@
-"""What follows from the registry: JSON Schema, the OpenRPC document, the tables of protocol.md, types for TypeScript.
+"""What follows from the registry: JSON Schema, the OpenRPC document, the tables of protocol.md, types for the clients.
 
 Pure functions, and `python -m craftd.protocol.generate [--check]`, which writes the files in the working directory.
 """
@@ -22,6 +22,7 @@ import attrs
 from craftd.errors import ERRORS
 from craftd.model.records import Record
 from craftd.protocol import methods as _complete_registry  # noqa: F401
+from craftd.protocol import python
 from craftd.protocol.codec import Raw, camel
 from craftd.protocol.initialize import Abilities, Options, Welcome
 from craftd.protocol.registry import REGISTRY, Method, Registry
@@ -223,6 +224,9 @@ def fill(text: str, registry: Registry = REGISTRY) -> str:
 FILES: Mapping[str, Callable[[str], str]] = {
     "protocol.md": fill,
     "clients/typescript/src/protocol.ts": lambda _: typescript(openrpc()),
+    "craftd/client/calls.py": lambda _: python.calls(openrpc()),
+    "craftd/client/shapes.py": lambda _: python.shapes(openrpc()),
+    "craftd/client/errors.py": lambda _: python.errors(),
 }
 """Generated files: relative to the checkout, what each becomes of what it is."""
 

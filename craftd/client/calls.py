@@ -1,0 +1,1668 @@
+"""Every method of the protocol as a typed call: `client.sessions.list(workspace="notes")`.
+
+Made by scripts/generate from craftd's registry of methods. Changes made by hand are lost.
+Names are snake_case here and camelCase on the wire; None stands for absence. What comes back is the JSON as sent.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # programs that only call need neither `typing` nor the shapes
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from typing import Any, Literal, Protocol
+
+    from craftd.client.shapes import (
+        Appended,
+        Committed,
+        Created,
+        CreatedBlob,
+        Events,
+        Got,
+        GotSession,
+        Hello,
+        Issues,
+        Item,
+        Page,
+        Position,
+        Subscribed,
+        Updated,
+        WrittenBlob,
+    )
+
+    class Door(Protocol):
+        """What carries the calls out. `params`: by wire name, None where absent."""
+
+        async def call(
+            self,
+            method: str,
+            params: Mapping[str, Any] | None = None,
+            *,
+            on_progress: Callable[[Any], None] | None = None,
+            on_part: Callable[[Any], None] | None = None,
+        ) -> Any: ...
+
+        def pages(self, method: str, params: Mapping[str, Any]) -> AsyncIterator[Any]: ...
+
+
+class Noun:
+    """Calls of one noun."""
+
+    __slots__ = ("_door",)
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+
+class BlobsCalls(Noun):
+    """The methods `blobs/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        size: int | None = None,
+        sha256: str | None = None,
+    ) -> CreatedBlob:
+        """Begin to stage bytes; size and sha256, if given, are checked when the blob is used.
+
+        sha256: 64 hexadecimal digits.
+        """
+        result: CreatedBlob = await self._door.call(
+            "blobs/create",
+            {
+                "size": size,
+                "sha256": sha256,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        blob: str,
+    ) -> None:
+        """Drop a blob that will not be used."""
+        await self._door.call(
+            "blobs/delete",
+            {
+                "blob": blob,
+            },
+        )
+
+    async def write(
+        self,
+        *,
+        blob: str,
+        offset: int,
+        data: str,
+    ) -> WrittenBlob:
+        """Stage one piece; writing a range again is allowed.
+
+        data: Base64.
+        """
+        result: WrittenBlob = await self._door.call(
+            "blobs/write",
+            {
+                "blob": blob,
+                "offset": offset,
+                "data": data,
+            },
+        )
+        return result
+
+
+class DaemonCalls(Noun):
+    """The methods `daemon/...`."""
+
+    __slots__ = ()
+
+    async def hello(
+        self,
+        *,
+        client: str | None = None,
+        version: str | None = None,
+        protocol: str | None = None,
+        config_dir: str | None = None,
+        pid: int | None = None,
+    ) -> Hello:
+        """Learn who answers, before `initialize`. All members are optional."""
+        result: Hello = await self._door.call(
+            "daemon/hello",
+            {
+                "client": client,
+                "version": version,
+                "protocol": protocol,
+                "configDir": config_dir,
+                "pid": pid,
+            },
+        )
+        return result
+
+    async def release(self) -> dict[str, Any]:
+        """Give back the Craft Agents app's lock at once, everything folded and flushed."""
+        result: dict[str, Any] = await self._door.call(
+            "daemon/release",
+            {},
+        )
+        return result
+
+    async def status(self) -> dict[str, Any]:
+        """How the daemon is: connections, open workspaces, locks, watches, environment."""
+        result: dict[str, Any] = await self._door.call(
+            "daemon/status",
+            {},
+        )
+        return result
+
+    async def stop(
+        self,
+        *,
+        reason: str | None = None,
+    ) -> None:
+        """End the daemon after what runs has finished. reason: stop, upgrade."""
+        await self._door.call(
+            "daemon/stop",
+            {
+                "reason": reason,
+            },
+        )
+
+    async def sync(
+        self,
+        *,
+        workspace: str | None = None,
+    ) -> Position:
+        """Barrier: answers when every earlier file event and commit of the scope was processed and announced.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Position = await self._door.call(
+            "daemon/sync",
+            {
+                "workspace": workspace,
+            },
+        )
+        return result
+
+
+class EventsCalls(Noun):
+    """The methods `events/...`."""
+
+    __slots__ = ()
+
+    async def read(
+        self,
+        *,
+        since: Position,
+        workspace: str | None = None,
+        topics: Sequence[str] | Literal["*"] | None = None,
+        limit: int | None = None,
+        wait_ms: int | None = None,
+    ) -> Events:
+        """The same changes by (long) polling.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        wait_ms: How long to wait for a first change.
+        """
+        result: Events = await self._door.call(
+            "events/read",
+            {
+                "since": since,
+                "workspace": workspace,
+                "topics": topics,
+                "limit": limit,
+                "waitMs": wait_ms,
+            },
+        )
+        return result
+
+    async def subscribe(
+        self,
+        *,
+        workspace: str | None = None,
+        topics: Sequence[str] | Literal["*"] | None = None,
+        sessions: Sequence[str] | None = None,
+        since: Position | None = None,
+    ) -> Subscribed:
+        """Be told every change of one scope. Subscribing again replaces the connection's subscription to it.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        topics: Nouns; absent: all but `files`.
+        sessions: Narrows the topics that belong to a session to these.
+        since: What the client has seen: later changes that are still known are sent again.
+        """
+        result: Subscribed = await self._door.call(
+            "events/subscribe",
+            {
+                "workspace": workspace,
+                "topics": topics,
+                "sessions": sessions,
+                "since": since,
+            },
+        )
+        return result
+
+    async def unsubscribe(
+        self,
+        *,
+        workspace: str | None = None,
+    ) -> None:
+        """Be told no more about one scope.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        await self._door.call(
+            "events/unsubscribe",
+            {
+                "workspace": workspace,
+            },
+        )
+
+
+class IssuesCalls(Noun):
+    """The methods `issues/...`."""
+
+    __slots__ = ()
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        path: str | None = None,
+    ) -> Issues:
+        """What is wrong with the files of a workspace, or with one of them.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Issues = await self._door.call(
+            "issues/list",
+            {
+                "workspace": workspace,
+                "path": path,
+            },
+        )
+        return result
+
+
+class LabelsCalls(Noun):
+    """The methods `labels/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """A new record of labels.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "labels/create",
+            {
+                "value": value,
+                "workspace": workspace,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a record of labels.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "labels/delete",
+            {
+                "id": id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One record of labels.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "labels/get",
+            {
+                "id": id,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of labels.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "labels/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "labels/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of a record of labels.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "labels/update",
+            {
+                "id": id,
+                "patch": patch,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class MessagesCalls(Noun):
+    """The methods `messages/...`."""
+
+    __slots__ = ()
+
+    async def append(
+        self,
+        *,
+        session: str,
+        messages: Sequence[Mapping[str, Any]],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_tail: str | None = None,
+        set: Mapping[str, Any] | None = None,
+    ) -> Appended:
+        """Append messages in one commit; one already stored with the same id and content is skipped.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_tail: Id of the message believed to be last; "" for an empty transcript.
+        set: Header fields to set in the same commit.
+        """
+        result: Appended = await self._door.call(
+            "messages/append",
+            {
+                "session": session,
+                "messages": messages,
+                "workspace": workspace,
+                "key": key,
+                "expectedTail": expected_tail,
+                "set": set,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a record of messages.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "messages/delete",
+            {
+                "id": id,
+                "session": session,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        session: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One message: by its id, as `#<index>`, or a damaged line as `~<byte offset>`.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "messages/get",
+            {
+                "id": id,
+                "session": session,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        direction: Literal["forward", "backward"] | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of a transcript, by position.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        direction: backward: pages start at the end; the items of a page are in the order of the transcript
+        all the same.
+        """
+        result: Page = await self._door.call(
+            "messages/list",
+            {
+                "session": session,
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+                "direction": direction,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        direction: Literal["forward", "backward"] | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "messages/list",
+            {
+                "session": session,
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "direction": direction,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of a record of messages.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "messages/update",
+            {
+                "id": id,
+                "patch": patch,
+                "session": session,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class ProjectsCalls(Noun):
+    """The methods `projects/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """A new record of projects.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "projects/create",
+            {
+                "value": value,
+                "workspace": workspace,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a record of projects.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "projects/delete",
+            {
+                "id": id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One record of projects.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "projects/get",
+            {
+                "id": id,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of projects.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "projects/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "projects/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of a record of projects.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "projects/update",
+            {
+                "id": id,
+                "patch": patch,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class SessionsCalls(Noun):
+    """The methods `sessions/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """A new record of sessions.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "sessions/create",
+            {
+                "value": value,
+                "workspace": workspace,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+        permanent: bool | None = None,
+    ) -> Committed:
+        """Move a session to the trash.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        permanent: Remove it instead.
+        """
+        result: Committed = await self._door.call(
+            "sessions/delete",
+            {
+                "id": id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+                "permanent": permanent,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+        messages: int | None = None,
+    ) -> GotSession:
+        """One session.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        messages: Also give the last n messages.
+        """
+        result: GotSession = await self._door.call(
+            "sessions/get",
+            {
+                "id": id,
+                "workspace": workspace,
+                "fields": fields,
+                "messages": messages,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of sessions.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "sessions/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "sessions/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of a record of sessions.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "sessions/update",
+            {
+                "id": id,
+                "patch": patch,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class SkillsCalls(Noun):
+    """The methods `skills/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """A new record of skills.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "skills/create",
+            {
+                "value": value,
+                "workspace": workspace,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a record of skills.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "skills/delete",
+            {
+                "id": id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One record of skills.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "skills/get",
+            {
+                "id": id,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of skills.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "skills/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "skills/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of a record of skills.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "skills/update",
+            {
+                "id": id,
+                "patch": patch,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class SourcesCalls(Noun):
+    """The methods `sources/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """A new record of sources.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "sources/create",
+            {
+                "value": value,
+                "workspace": workspace,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a record of sources.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "sources/delete",
+            {
+                "id": id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One record of sources.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "sources/get",
+            {
+                "id": id,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of sources.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "sources/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "sources/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of a record of sources.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "sources/update",
+            {
+                "id": id,
+                "patch": patch,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class StatusesCalls(Noun):
+    """The methods `statuses/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """A new record of statuses.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "statuses/create",
+            {
+                "value": value,
+                "workspace": workspace,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a record of statuses.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "statuses/delete",
+            {
+                "id": id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One record of statuses.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "statuses/get",
+            {
+                "id": id,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of statuses.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "statuses/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "statuses/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of a record of statuses.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "statuses/update",
+            {
+                "id": id,
+                "patch": patch,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class WorkspacesCalls(Noun):
+    """The methods `workspaces/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        key: str | None = None,
+        id: str | None = None,
+        adopt: bool | None = None,
+        dry_run: bool | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> Created:
+        """Make a workspace folder, or register an existing one: `value: {name, path?}`.
+
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        adopt: Take a folder that is neither empty nor a workspace.
+        dry_run: Answer what would be there, and do nothing.
+        """
+        result: Created = await self._door.call(
+            "workspaces/create",
+            {
+                "value": value,
+                "key": key,
+                "id": id,
+                "adopt": adopt,
+                "dryRun": dry_run,
+            },
+            on_progress=on_progress,
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Take a workspace out of the registry; its files stay.
+
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "workspaces/delete",
+            {
+                "id": id,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One workspace: its settings and `path`."""
+        result: Got = await self._door.call(
+            "workspaces/get",
+            {
+                "id": id,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """All registered workspaces.
+
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "workspaces/list",
+            {
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "workspaces/list",
+            {
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change the settings of a workspace.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "workspaces/update",
+            {
+                "id": id,
+                "patch": patch,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class Calls:
+    """All nouns."""
+
+    def __init__(self, door: Door) -> None:
+        self.blobs = BlobsCalls(door)
+        self.daemon = DaemonCalls(door)
+        self.events = EventsCalls(door)
+        self.issues = IssuesCalls(door)
+        self.labels = LabelsCalls(door)
+        self.messages = MessagesCalls(door)
+        self.projects = ProjectsCalls(door)
+        self.sessions = SessionsCalls(door)
+        self.skills = SkillsCalls(door)
+        self.sources = SourcesCalls(door)
+        self.statuses = StatusesCalls(door)
+        self.workspaces = WorkspacesCalls(door)
+
+
+KEYED = frozenset(
+    {
+        "labels/create",
+        "labels/delete",
+        "labels/update",
+        "messages/append",
+        "messages/delete",
+        "messages/update",
+        "projects/create",
+        "projects/delete",
+        "projects/update",
+        "sessions/create",
+        "sessions/delete",
+        "sessions/update",
+        "skills/create",
+        "skills/delete",
+        "skills/update",
+        "sources/create",
+        "sources/delete",
+        "sources/update",
+        "statuses/create",
+        "statuses/delete",
+        "statuses/update",
+        "workspaces/create",
+        "workspaces/delete",
+        "workspaces/update",
+    }
+)
+"""Methods that take a `key`: the same change sent again with its key is made once."""
+
+READS = frozenset(
+    {
+        "daemon/hello",
+        "daemon/status",
+        "daemon/sync",
+        "events/read",
+        "events/subscribe",
+        "events/unsubscribe",
+        "issues/list",
+        "labels/get",
+        "labels/list",
+        "messages/get",
+        "messages/list",
+        "projects/get",
+        "projects/list",
+        "sessions/get",
+        "sessions/list",
+        "skills/get",
+        "skills/list",
+        "sources/get",
+        "sources/list",
+        "statuses/get",
+        "statuses/list",
+        "workspaces/get",
+        "workspaces/list",
+    }
+)
+"""Methods that change nothing: asking again is harmless."""

@@ -1,0 +1,766 @@
+"""What the daemon answers and says, as types: the JSON as it is on the wire.
+
+Made by scripts/generate from craftd's registry of methods. Changes made by hand are lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+
+class Item(TypedDict):
+    """One record. value: as stored; info: computed."""
+
+    id: str
+    version: str
+    value: dict[str, Any]
+    info: NotRequired[dict[str, Any]]
+    uri: NotRequired[str]
+
+
+class Abilities(TypedDict):
+    """What a client can do. protocol: major.minor; roles: viewer, executor."""
+
+    protocol: NotRequired[str]
+    approvals: NotRequired[bool]
+    roles: NotRequired[list[str]]
+
+
+class Appended(TypedDict):
+    """Ids and versions in the order given."""
+
+    epoch: str
+    revision: int
+    messages: list[Changed]
+
+
+class Batch(TypedDict):
+    """Part *index* of *size* of one commit; consecutive revisions."""
+
+    index: int
+    size: int
+
+
+class Changed(TypedDict):
+    """One changed record and its version now."""
+
+    id: str
+    version: str
+
+
+class Choice(TypedDict):
+    """A workspace by registry id or by folder."""
+
+    id: NotRequired[str]
+    path: NotRequired[str]
+
+
+class Committed(TypedDict):
+    """What is true after a change: the scope's revision after its commit."""
+
+    epoch: str
+    revision: int
+
+
+class Created(TypedDict):
+    """Answer of `create`."""
+
+    epoch: str
+    revision: int
+    item: Item
+
+
+class CreatedBlob(TypedDict):
+    """chunk_bytes: what one `blobs/write` may carry at most."""
+
+    blob: str
+    chunkBytes: int
+
+
+class Event(TypedDict):
+    """One notification, as it would have been sent."""
+
+    method: str
+    params: dict[str, Any]
+
+
+class Events(TypedDict):
+    """Changes after the position asked for. status: stale = it is no longer known, list again."""
+
+    epoch: str
+    revision: int
+    events: list[Event]
+    status: Literal["ok", "stale"]
+
+
+class Got(TypedDict):
+    """Answer of `get`."""
+
+    epoch: str
+    revision: int
+    item: Item
+
+
+class GotSession(TypedDict):
+    """messages: the last ones, if they were asked for."""
+
+    epoch: str
+    revision: int
+    item: Item
+    messages: NotRequired[list[Item]]
+
+
+class Hello(TypedDict):
+    """config_dir: real path of the configuration folder. clients: how many other connections there are."""
+
+    pid: int
+    version: str
+    protocol: str
+    configDir: str
+    readOnly: bool
+    clients: int
+
+
+class Issue(TypedDict):
+    """One thing that is wrong with a value or a file; what every validator returns."""
+
+    path: str
+    message: str
+    severity: NotRequired[str]
+    code: NotRequired[str]
+    suggestion: NotRequired[str]
+    range: NotRequired[dict[str, Any]]
+    noun: NotRequired[str]
+    id: NotRequired[str]
+
+
+class Issues(TypedDict):
+    """path: relative to the workspace."""
+
+    epoch: str
+    revision: int
+    items: list[Issue]
+
+
+class OpenWorkspace(TypedDict):
+    """One workspace of the connection and where it stands."""
+
+    id: str
+    name: str
+    path: str
+    epoch: str
+    revision: int
+    readOnly: bool
+
+
+class Options(TypedDict):
+    """What a client asks for. open: existing, register (add a workspace folder to the known ones), never."""
+
+    workspaces: NotRequired[list[Choice]]
+    open: NotRequired[Literal["existing", "register", "never"]]
+    token: NotRequired[str]
+
+
+class Origin(TypedDict):
+    """Who caused a change. kind: client, disk, automation, run, daemon. client: connection id; key: its own key."""
+
+    kind: str
+    client: NotRequired[str]
+    key: NotRequired[str]
+
+
+class Page(TypedDict):
+    """Answer of `list`."""
+
+    epoch: str
+    revision: int
+    items: list[Item]
+    nextCursor: NotRequired[str]
+    total: NotRequired[int]
+
+
+class Position(TypedDict):
+    """A moment of a scope: comparable only within the same epoch."""
+
+    epoch: str
+    revision: int
+
+
+class Subscribed(TypedDict):
+    """Where delivery begins. replay: complete = *count* missed changes follow; stale = list again."""
+
+    epoch: str
+    revision: int
+    replay: Literal["none", "complete", "stale"]
+    count: NotRequired[int]
+
+
+class Updated(TypedDict):
+    """Answer of `update`; changed: false when the record was like that already."""
+
+    epoch: str
+    revision: int
+    item: Item
+    changed: bool
+
+
+class Welcome(TypedDict):
+    """What the daemon announces. methods, notifications: complete, to be tested for membership."""
+
+    epoch: str
+    readOnly: bool
+    workspaces: NotRequired[list[OpenWorkspace]]
+    features: dict[str, Any]
+    protocol: str
+    clientId: str
+    pid: int
+    rights: list[str]
+    methods: list[str]
+    notifications: list[str]
+    limits: dict[str, int]
+
+
+class WrittenBlob(TypedDict):
+    """received: how many bytes of the blob are there now."""
+
+    received: int
+
+
+class DaemonDidChange(TypedDict):
+    """Whether craftd may write, or the known workspaces, changed."""
+
+    readOnly: NotRequired[bool]
+    holder: NotRequired[Any]
+    workspaces: NotRequired[list[dict[str, Any]]]
+
+
+class DaemonDidChangeEvent(TypedDict):
+    method: Literal["daemon/didChange"]
+    params: DaemonDidChange
+
+
+class DaemonWillStop(TypedDict):
+    """The daemon ends in *grace_ms*; reconnecting later is fine. reason: stop, upgrade, idle."""
+
+    reason: str
+    graceMs: int
+
+
+class DaemonWillStopEvent(TypedDict):
+    method: Literal["daemon/willStop"]
+    params: DaemonWillStop
+
+
+class EventsCheckpoint(TypedDict):
+    """The scope moved on without anything for this subscription."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+
+
+class EventsCheckpointEvent(TypedDict):
+    method: Literal["events/checkpoint"]
+    params: EventsCheckpoint
+
+
+class EventsDidLapse(TypedDict):
+    """Changes were not delivered; from *revision* on delivery is live again: list now and nothing is missing."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    reason: Literal["overflow", "journal", "epoch", "reload"]
+
+
+class EventsDidLapseEvent(TypedDict):
+    method: Literal["events/didLapse"]
+    params: EventsDidLapse
+
+
+class IssuesDidChange(TypedDict):
+    """The complete list of one file."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    path: str
+    issues: list[Issue]
+
+
+class IssuesDidChangeEvent(TypedDict):
+    method: Literal["issues/didChange"]
+    params: IssuesDidChange
+
+
+class LabelsDidChange(TypedDict):
+    """Records of labels changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class LabelsDidChangeEvent(TypedDict):
+    method: Literal["labels/didChange"]
+    params: LabelsDidChange
+
+
+class LabelsDidCreate(TypedDict):
+    """A record of labels is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class LabelsDidCreateEvent(TypedDict):
+    method: Literal["labels/didCreate"]
+    params: LabelsDidCreate
+
+
+class LabelsDidDelete(TypedDict):
+    """A record of labels is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class LabelsDidDeleteEvent(TypedDict):
+    method: Literal["labels/didDelete"]
+    params: LabelsDidDelete
+
+
+class MessagesDidAppend(TypedDict):
+    """Messages came to the end of a transcript. index: position of the first; count: how many there are now."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    session: str
+    index: int
+    messages: list[dict[str, Any]]
+    count: int
+
+
+class MessagesDidAppendEvent(TypedDict):
+    method: Literal["messages/didAppend"]
+    params: MessagesDidAppend
+
+
+class MessagesDidChange(TypedDict):
+    """Records of messages changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+    session: str
+
+
+class MessagesDidChangeEvent(TypedDict):
+    method: Literal["messages/didChange"]
+    params: MessagesDidChange
+
+
+class MessagesDidDelete(TypedDict):
+    """A record of messages is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+    session: str
+
+
+class MessagesDidDeleteEvent(TypedDict):
+    method: Literal["messages/didDelete"]
+    params: MessagesDidDelete
+
+
+class MessagesDidTruncate(TypedDict):
+    """Only the first *keep* messages are left."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    session: str
+    keep: int
+
+
+class MessagesDidTruncateEvent(TypedDict):
+    method: Literal["messages/didTruncate"]
+    params: MessagesDidTruncate
+
+
+class ProjectsDidChange(TypedDict):
+    """Records of projects changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class ProjectsDidChangeEvent(TypedDict):
+    method: Literal["projects/didChange"]
+    params: ProjectsDidChange
+
+
+class ProjectsDidCreate(TypedDict):
+    """A record of projects is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class ProjectsDidCreateEvent(TypedDict):
+    method: Literal["projects/didCreate"]
+    params: ProjectsDidCreate
+
+
+class ProjectsDidDelete(TypedDict):
+    """A record of projects is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class ProjectsDidDeleteEvent(TypedDict):
+    method: Literal["projects/didDelete"]
+    params: ProjectsDidDelete
+
+
+class SessionsDidChange(TypedDict):
+    """Records of sessions changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class SessionsDidChangeEvent(TypedDict):
+    method: Literal["sessions/didChange"]
+    params: SessionsDidChange
+
+
+class SessionsDidCreate(TypedDict):
+    """A record of sessions is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class SessionsDidCreateEvent(TypedDict):
+    method: Literal["sessions/didCreate"]
+    params: SessionsDidCreate
+
+
+class SessionsDidDelete(TypedDict):
+    """A record of sessions is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class SessionsDidDeleteEvent(TypedDict):
+    method: Literal["sessions/didDelete"]
+    params: SessionsDidDelete
+
+
+class SkillsDidChange(TypedDict):
+    """Records of skills changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class SkillsDidChangeEvent(TypedDict):
+    method: Literal["skills/didChange"]
+    params: SkillsDidChange
+
+
+class SkillsDidCreate(TypedDict):
+    """A record of skills is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class SkillsDidCreateEvent(TypedDict):
+    method: Literal["skills/didCreate"]
+    params: SkillsDidCreate
+
+
+class SkillsDidDelete(TypedDict):
+    """A record of skills is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class SkillsDidDeleteEvent(TypedDict):
+    method: Literal["skills/didDelete"]
+    params: SkillsDidDelete
+
+
+class SourcesDidChange(TypedDict):
+    """Records of sources changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class SourcesDidChangeEvent(TypedDict):
+    method: Literal["sources/didChange"]
+    params: SourcesDidChange
+
+
+class SourcesDidCreate(TypedDict):
+    """A record of sources is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class SourcesDidCreateEvent(TypedDict):
+    method: Literal["sources/didCreate"]
+    params: SourcesDidCreate
+
+
+class SourcesDidDelete(TypedDict):
+    """A record of sources is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class SourcesDidDeleteEvent(TypedDict):
+    method: Literal["sources/didDelete"]
+    params: SourcesDidDelete
+
+
+class StatusesDidChange(TypedDict):
+    """Records of statuses changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class StatusesDidChangeEvent(TypedDict):
+    method: Literal["statuses/didChange"]
+    params: StatusesDidChange
+
+
+class StatusesDidCreate(TypedDict):
+    """A record of statuses is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class StatusesDidCreateEvent(TypedDict):
+    method: Literal["statuses/didCreate"]
+    params: StatusesDidCreate
+
+
+class StatusesDidDelete(TypedDict):
+    """A record of statuses is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class StatusesDidDeleteEvent(TypedDict):
+    method: Literal["statuses/didDelete"]
+    params: StatusesDidDelete
+
+
+class WorkspacesDidChange(TypedDict):
+    """Records of workspaces changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class WorkspacesDidChangeEvent(TypedDict):
+    method: Literal["workspaces/didChange"]
+    params: WorkspacesDidChange
+
+
+class WorkspacesDidCreate(TypedDict):
+    """A record of workspaces is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class WorkspacesDidCreateEvent(TypedDict):
+    method: Literal["workspaces/didCreate"]
+    params: WorkspacesDidCreate
+
+
+class WorkspacesDidDelete(TypedDict):
+    """A record of workspaces is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class WorkspacesDidDeleteEvent(TypedDict):
+    method: Literal["workspaces/didDelete"]
+    params: WorkspacesDidDelete
+
+
+Notification: TypeAlias = (
+    DaemonDidChangeEvent
+    | DaemonWillStopEvent
+    | EventsCheckpointEvent
+    | EventsDidLapseEvent
+    | IssuesDidChangeEvent
+    | LabelsDidChangeEvent
+    | LabelsDidCreateEvent
+    | LabelsDidDeleteEvent
+    | MessagesDidAppendEvent
+    | MessagesDidChangeEvent
+    | MessagesDidDeleteEvent
+    | MessagesDidTruncateEvent
+    | ProjectsDidChangeEvent
+    | ProjectsDidCreateEvent
+    | ProjectsDidDeleteEvent
+    | SessionsDidChangeEvent
+    | SessionsDidCreateEvent
+    | SessionsDidDeleteEvent
+    | SkillsDidChangeEvent
+    | SkillsDidCreateEvent
+    | SkillsDidDeleteEvent
+    | SourcesDidChangeEvent
+    | SourcesDidCreateEvent
+    | SourcesDidDeleteEvent
+    | StatusesDidChangeEvent
+    | StatusesDidCreateEvent
+    | StatusesDidDeleteEvent
+    | WorkspacesDidChangeEvent
+    | WorkspacesDidCreateEvent
+    | WorkspacesDidDeleteEvent
+)
