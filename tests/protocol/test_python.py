@@ -105,15 +105,18 @@ def test_what_is_no_name_in_python_gets_another() -> None:
 def verdict(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
     """What mypy says, by line, about `USE` and then every mistake on a line of its own."""
     lines = [*USE.strip().split("\n"), *(f"    {mistake}" for mistake in MISTAKES)]
-    file = tmp_path_factory.mktemp("typed") / "use.py"
+    folder = tmp_path_factory.mktemp("typed")
+    file = folder / "use.py"
     file.write_text("\n".join(lines) + "\n")
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context", str(file)]
+    options = ("--strict", "--hide-error-context", "--config-file=", f"--cache-dir={folder / 'cache'}")
+    command = [sys.executable, "-m", "mypy", *options, str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
     said: dict[int, str] = {}
     for line in done.stdout.split("\n"):
         if line.startswith(str(file)):
             _, number, text = line.split(":", 2)
             said[int(number)] = said.get(int(number), "") + text
+    assert said, done.stdout + done.stderr
     return said
 
 
