@@ -388,6 +388,20 @@ export interface Methods {
     };
     result: Appended;
   };
+  /** Remove a record of messages. */
+  "messages/delete": {
+    params: {
+      id: string;
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
   /** One message: by its id, as `#<index>`, or a damaged line as `~<byte offset>`. */
   "messages/get": {
     params: {
@@ -418,6 +432,23 @@ export interface Methods {
       direction?: "forward" | "backward";
     };
     result: Page;
+  };
+  /** Change members of a record of messages. */
+  "messages/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
   };
   /** A new record of projects. */
   "projects/create": {
@@ -906,6 +937,29 @@ export interface Notifications {
     messages: JsonObject[];
     count: number;
   };
+  /** Records of messages changed: `patch` is what an `update` would need. */
+  "messages/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+    session: string;
+  };
+  /** A record of messages is gone. */
+  "messages/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+    session: string;
+  };
   /** Only the first *keep* messages are left. */
   "messages/didTruncate": {
     epoch: string;
@@ -1139,6 +1193,8 @@ export const KEYED: ReadonlySet<string> = new Set([
   "labels/delete",
   "labels/update",
   "messages/append",
+  "messages/delete",
+  "messages/update",
   "projects/create",
   "projects/delete",
   "projects/update",

@@ -1,0 +1,16 @@
+/** One connection that carries texts, each a JSON-RPC message. */
+export interface Transport {
+  /** Called once, before anything can arrive. `closed` comes once, after the last message. */
+  start(events: TransportEvents): void;
+  send(text: string): void;
+  /** End it; `closed` follows. */
+  close(): void;
+}
+
+export interface TransportEvents {
+  message(text: string): void;
+  closed(reason: Error | undefined): void;
+}
+
+/** Makes a new connection, each time it is asked. Rejects when there is none to be had, or when `signal` is aborted. */
+export type Dial = (signal: AbortSignal) => Promise<Transport>;
