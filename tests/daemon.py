@@ -33,6 +33,7 @@ class Daemon:
     home: str = ""
     process: subprocess.Popen[bytes] | None = None
     environment: dict[str, str] = field(factory=dict)
+    arguments: tuple[str, ...] = ()
     _wires: list[Wire] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
@@ -71,11 +72,12 @@ class Daemon:
         config = {"workspaces": entries, "activeWorkspaceId": next(iter(roots), None), "activeSessionId": None}
         (self.config / "config.json").write_text(json.dumps(config, indent=2, ensure_ascii=False))
 
-    def start(self) -> None:
-        """Returns when the socket is there."""
+    def start(self, *arguments: str) -> None:
+        """Returns when it listens. *arguments* of `craftd serve`; a restart has the same."""
+        self.arguments = arguments
         errors = (self.base / "stderr").open("ab")
         self.process = subprocess.Popen(
-            [*CRAFTD, "serve"], env=self.environment, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
+            [*CRAFTD, "serve", *arguments], env=self.environment, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
         )
         errors.close()
         deadline = time.monotonic() + PATIENCE
@@ -106,7 +108,7 @@ class Daemon:
 
     def restart(self) -> None:
         assert self.stop() == 0
-        self.start()
+        self.start(*self.arguments)
 
     def end(self) -> None:
         """For the end of a test: stop what still runs; nothing unforeseen may stand in the log."""
@@ -114,17 +116,31 @@ class Daemon:
         said = self.log + ((self.base / "stderr").read_text() if code else "")
         assert (code, "Traceback" in self.log) == (0, False), said
 
-    async def connect(self, *workspaces: str, **more: Any) -> Wire:
-        """A client that works with *workspaces* (registry ids) and has initialized."""
-        wire = await self.dial()
+    @property
+    def token(self) -> str:
+        """What a program on this machine shows on the network."""
+        return Path(self.places.token).read_text().strip()
+
+    def url(self, kind: str = "unix") -> str:
+        """Where it listens; kind: unix, tcp, ws."""
+        card = rendezvous.read_card(self.places)
+        assert card is not None
+        listener = next(one for one in card.listeners if one["kind"] == kind)
+        if kind == "unix":
+            return f"unix:{listener['address']}"
+        return f"{kind}{'s' if listener['tls'] else ''}://{listener['address']}"
+
+    async def connect(self, *workspaces: str, over: str = "unix", **more: Any) -> Wire:
+        """A client that works with *workspaces* (registry ids) and has initialized; over: unix, tcp, ws."""
+        wire = await self.dial(over)
         await wire.initialize({"workspaces": [{"id": id} for id in workspaces]}, **more)
         return wire
 
-    async def dial(self) -> Wire:
-        """A connection on which nothing was said yet."""
-        card = rendezvous.read_card(self.places)
-        assert card is not None
-        self._wires.append(await Wire.connect(card.socket))
+    async def dial(self, over: str = "unix", **how: Any) -> Wire:
+        """A connection on which nothing was said yet; over the network, one that knows the local token."""
+        if over != "unix":
+            how.setdefault("token", self.token)
+        self._wires.append(await Wire.connect(self.url(over), **how))
         return self._wires[-1]
 
 

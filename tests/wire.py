@@ -1,14 +1,23 @@
-"""A small raw client: whatever it is told to send goes out, and everything that comes in is kept in its order."""
+"""A small raw client: whatever it is told to send goes out, and everything that comes in is kept in its order.
+
+`Wire` speaks LSP's framing over a Unix socket or TCP, `WebWire` the same messages over a WebSocket.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from attrs import define, field
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.uri import parse_uri
 
 from craftd.model import json_text
 from craftd.protocol.framing import Decoder, encode
@@ -31,21 +40,49 @@ class Failed(Exception):
 class Wire:
     """received: every message in order, so that a notification's place among the answers can be seen.
 
-    bodies: the same as bytes.
+    bodies: the same as bytes. token: what `initialize` shows, if anything.
     """
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
+    token: str | None = None
     received: list[dict[str, Any]] = field(factory=list)
     bodies: list[bytes] = field(factory=list)
     _ids: count[int] = field(factory=lambda: count(1))
     _news: asyncio.Event = field(factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
+    _decoder: Decoder = field(factory=lambda: Decoder(1 << 30))
 
     @classmethod
-    async def connect(cls, path: Path | str, *, reading: bool = True) -> Wire:
-        """A connection to the Unix socket *path*; reading=False: a client that takes nothing until `start_reading`."""
-        wire = cls(*await asyncio.open_unix_connection(str(path)))
+    async def connect(
+        cls,
+        where: Path | str,
+        *,
+        token: str | None = None,
+        reading: bool = True,
+        tls: ssl.SSLContext | None = None,
+        headers: Mapping[str, str] | None = None,
+        subprotocols: Sequence[str] = ("craftd.v1",),
+    ) -> Wire:
+        """A connection to the Unix socket *where* (also `unix:/path`), or to a `tcp://`, `tcps://`, `ws://` or `wss://`
+        address.
+
+        token: goes into `initialize`, or for a WebSocket into its handshake, which also has *headers* and
+        *subprotocols*. reading=False: a client that takes nothing until `start_reading`.
+        """
+        scheme, _, place = str(where).partition("://")
+        wire: Wire
+        if not place:
+            wire = Wire(*await asyncio.open_unix_connection(scheme.removeprefix("unix:")), token)
+        else:
+            host, _, port = place.partition("/")[0].rpartition(":")
+            streams = await asyncio.open_connection(host.strip("[]"), int(port), ssl=tls)
+            if scheme in ("tcp", "tcps"):
+                wire = Wire(*streams, token)
+            else:
+                wire = WebWire(*streams)
+                shown = {} if token is None else {"Authorization": f"Bearer {token}"}
+                await wire.shake_hands(str(where), {**shown, **(headers or {})}, subprotocols)
         if reading:
             wire.start_reading()
         return wire
@@ -54,18 +91,32 @@ class Wire:
         self._task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
-        decoder = Decoder(1 << 30)
         try:
+            for body in self._arrived(b""):
+                self._keep(body)
             while data := await self.reader.read(1 << 16):
-                for body in decoder.feed(data):
-                    self.bodies.append(body)
-                    self.received.append(json_text.loads(body))
+                for body in self._arrived(data):
+                    self._keep(body)
                 self._news.set()
         except ConnectionError:
             pass
         finally:
-            self.received.append({"closed": True})
+            self.received.append({"closed": True, **self._parting()})
             self._news.set()
+
+    def _keep(self, body: bytes) -> None:
+        self.bodies.append(body)
+        self.received.append(json_text.loads(body))
+
+    def _arrived(self, data: bytes) -> Iterator[bytes]:
+        return self._decoder.feed(data)
+
+    def _parting(self) -> dict[str, Any]:
+        return {}
+
+    def post(self, body: bytes) -> None:
+        """Send one message."""
+        self.raw(encode(body))
 
     def raw(self, data: bytes) -> None:
         self.writer.write(data)
@@ -73,7 +124,7 @@ class Wire:
     def send(self, method: str, params: Any = None, **more: Any) -> None:
         """A notification, or with `id=` a request; params None = no such member."""
         given = {} if params is None else {"params": params}
-        self.raw(encode(json_text.dumps({"jsonrpc": "2.0", "method": method, **given, **more})))
+        self.post(json_text.dumps({"jsonrpc": "2.0", "method": method, **given, **more}))
 
     def ask(self, method: str, params: Any = None) -> int:
         """Send a request; its id is for `answer`."""
@@ -121,15 +172,17 @@ class Wire:
     async def initialize(self, craft: Any = None, **more: Any) -> Any:
         """The handshake; the `craft` member of what was announced."""
         params = {"processId": None, "rootUri": None, "capabilities": {}, "clientInfo": {"name": "test"}, **more}
+        if self.token is not None:
+            craft = {"token": self.token, **(craft or {})}
         if craft is not None:
             params["initializationOptions"] = {"craft": craft}
         result = await self.call("initialize", params)
         self.send("initialized", {})
         return result["capabilities"]["experimental"]["craft"]
 
-    async def closed(self) -> None:
-        """Wait until the daemon has closed the connection."""
-        await self.wait(lambda m: "closed" in m)
+    async def closed(self) -> dict[str, Any]:
+        """Wait until the daemon has closed the connection; for a WebSocket, with `code` and `reason`."""
+        return await self.wait(lambda m: "closed" in m)
 
     def hang_up(self) -> None:
         """Close both directions now, even where the event loop does not run on."""
@@ -146,3 +199,82 @@ class Wire:
             await self.writer.wait_closed()
         except ConnectionError:
             pass
+
+
+@define(eq=False)
+class WebWire(Wire):
+    """protocol: the library's; what is not its frames goes out by `raw`. The last of received has the closing code.
+
+    response: what the handshake was answered with. controls: pings, pongs and closes that came.
+    """
+
+    protocol: ClientProtocol = field(init=False)
+    response: Response | None = None
+    controls: list[Frame] = field(factory=list)
+    _parts: list[bytes] = field(factory=list)
+    _early: list[Frame] = field(factory=list)
+
+    async def shake_hands(self, url: str, headers: Mapping[str, str], subprotocols: Sequence[str]) -> None:
+        self.protocol = ClientProtocol(parse_uri(url), subprotocols=list(subprotocols) or None, max_size=None)  # type: ignore[arg-type]
+        request = self.protocol.connect()
+        for name, value in headers.items():
+            if name in request.headers:
+                del request.headers[name]
+            request.headers[name] = value
+        self.protocol.send_request(request)
+        self.flush()
+        while self.response is None:
+            data = await asyncio.wait_for(self.reader.read(1 << 16), PATIENCE)
+            if not data:
+                raise ConnectionError("closed during the handshake")
+            self.protocol.receive_data(data)
+            for event in self.protocol.events_received():
+                if isinstance(event, Response):
+                    self.response = event
+                elif isinstance(event, Frame):
+                    self._early.append(event)
+        if self.response.status_code != 101:
+            raise ConnectionError(f"the handshake was refused with {self.response.status_code}")
+
+    def _arrived(self, data: bytes) -> Iterator[bytes]:
+        if data:
+            self.protocol.receive_data(data)
+        events = [*self._early, *self.protocol.events_received()]
+        self._early.clear()
+        self.flush()
+        for frame in events:
+            assert isinstance(frame, Frame)
+            if frame.opcode in (Opcode.PING, Opcode.PONG, Opcode.CLOSE):
+                self.controls.append(frame)
+                self._news.set()
+                continue
+            self._parts.append(bytes(frame.data))
+            if frame.fin:
+                yield b"".join(self._parts)
+                self._parts.clear()
+
+    def _parting(self) -> dict[str, Any]:
+        said = self.protocol.close_rcvd
+        return {} if said is None else {"code": said.code, "reason": said.reason}
+
+    def post(self, body: bytes) -> None:
+        self.protocol.send_text(body)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what the protocol has to say."""
+        for data in self.protocol.data_to_send():
+            if data:
+                self.writer.write(data)
+            elif self.writer.can_write_eof():
+                self.writer.write_eof()
+
+    async def controlled(self, opcode: Opcode) -> Frame:
+        """The first control frame of this kind."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                for frame in self.controls:
+                    if frame.opcode is opcode:
+                        return frame
+                self._news.clear()
+                await self._news.wait()

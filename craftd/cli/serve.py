@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,18 +15,88 @@ from craftd.client import launch
 from craftd.protocol import rendezvous
 from craftd.protocol.rendezvous import Places
 
+if TYPE_CHECKING:
+    from craftd.server.daemon import Address
+
+
+def _address(text: str) -> Address:
+    from craftd.server.daemon import Address
+
+    host, _, port = text.rpartition(":")
+    name = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not name or not port.isascii() or not port.isdigit() or int(port) > 65_535 or (":" in name and name == host):
+        raise click.BadParameter(f"{text!r} is not HOST:PORT, for example 127.0.0.1:4711 or [::1]:0")
+    return Address(name, int(port))
+
+
+def _origin(text: str) -> str:
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s*]*", text) is None:
+        raise click.BadParameter(f"{text!r} is no origin, for example http://localhost:5173")
+    return text.lower()
+
 
 @click.command()
+@click.option(
+    "--tcp",
+    type=_address,
+    metavar="HOST:PORT",
+    help="Listen for TCP too; port 0: any that is free. Clients need a token.",
+)
+@click.option("--ws", type=_address, metavar="HOST:PORT", help="The same for WebSockets. Port 0: any.")
+@click.option("--tls-cert", metavar="FILE", help="Certificate chain (PEM): --tcp and --ws speak TLS only.")
+@click.option("--tls-key", metavar="FILE", help="Its private key (PEM), not encrypted.")
+@click.option(
+    "--allow-origin",
+    "origins",
+    type=_origin,
+    metavar="ORIGIN",
+    multiple=True,
+    help="Let pages of this origin in; repeatable.",
+)
+@click.option(
+    "--allow-host", "hosts", metavar="NAME", multiple=True, help="A name of this machine in URLs; repeatable."
+)
+@click.option("--allow-insecure-bind", is_flag=True, help="Listen without TLS where others can read along.")
+@click.option("--max-connections", type=click.IntRange(min=1), help="Of all ways together (128).")
 @click.option("--auto", is_flag=True, help="As started by clients: end after a while without them, and if one runs.")
 @click.option("--exclusive", is_flag=True, help="Keep the Craft Agents app from starting for as long as this runs.")
-def serve(auto: bool, exclusive: bool) -> int:
-    """Run the daemon in the foreground, until it is stopped."""
+def serve(
+    tcp: Address | None,
+    ws: Address | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    origins: tuple[str, ...],
+    hosts: tuple[str, ...],
+    allow_insecure_bind: bool,
+    max_connections: int | None,
+    auto: bool,
+    exclusive: bool,
+) -> int:
+    """Run the daemon in the foreground, until it is stopped.
+
+    Programs of this user connect without further ado. --tcp and --ws are for others; they show the token in
+    <configuration>/craftd/token, or one made by `craftd token create`.
+    """
+    if (tls_cert is None) != (tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key belong together")
+    if not (tcp or ws) and (tls_cert or origins or hosts or allow_insecure_bind):
+        raise click.UsageError("without --tcp or --ws there is nothing that this could mean")
     places = rendezvous.find()
     if auto:
         _leave_everything_behind(places)
     from craftd.server import daemon  # half a second of imports
 
-    return daemon.run(places.config, auto=auto, exclusive=exclusive)
+    network = daemon.Network(
+        tcp=tcp,
+        ws=ws,
+        tls_cert=tls_cert and os.path.abspath(tls_cert),
+        tls_key=tls_key and os.path.abspath(tls_key),
+        origins=origins,
+        hosts=tuple(name.lower() for name in hosts),
+        insecure=allow_insecure_bind,
+        max_connections=max_connections,
+    )
+    return daemon.run(places.config, auto=auto, exclusive=exclusive, network=network)
 
 
 def _leave_everything_behind(places: Places) -> None:

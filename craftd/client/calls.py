@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from craftd.client.shapes import (
         Appended,
         Committed,
+        Content,
         Created,
         CreatedBlob,
         Events,
+        FileRange,
         Got,
         GotSession,
         Hello,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         Subscribed,
         Updated,
         WrittenBlob,
+        WrittenFile,
     )
 
     class Door(Protocol):
@@ -125,8 +128,12 @@ class DaemonCalls(Noun):
         protocol: str | None = None,
         config_dir: str | None = None,
         pid: int | None = None,
+        token: str | None = None,
     ) -> Hello:
-        """Learn who answers, before `initialize`. All members are optional."""
+        """Learn who answers, before `initialize`. All members are optional, but a connection of the network
+        needs `token`
+        here or there.
+        """
         result: Hello = await self._door.call(
             "daemon/hello",
             {
@@ -135,6 +142,7 @@ class DaemonCalls(Noun):
                 "protocol": protocol,
                 "configDir": config_dir,
                 "pid": pid,
+                "token": token,
             },
         )
         return result
@@ -258,6 +266,174 @@ class EventsCalls(Noun):
                 "workspace": workspace,
             },
         )
+
+
+class FilesCalls(Noun):
+    """The methods `files/...`."""
+
+    __slots__ = ()
+
+    async def delete(
+        self,
+        *,
+        workspace: str | None = None,
+        key: str | None = None,
+        path: str | None = None,
+        session: str | None = None,
+        uri: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a file, or a link as a link.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "files/delete",
+            {
+                "workspace": workspace,
+                "key": key,
+                "path": path,
+                "session": session,
+                "uri": uri,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        path: str | None = None,
+        session: str | None = None,
+        uri: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """What one folder holds, without hidden files. Sort by name, kind, size or modifiedAt.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        path: From the workspace's folder, or from the session's; absent: that folder itself.
+        uri: `file:` URI, instead of path and session.
+        """
+        result: Page = await self._door.call(
+            "files/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+                "path": path,
+                "session": session,
+                "uri": uri,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        path: str | None = None,
+        session: str | None = None,
+        uri: str | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "files/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "path": path,
+                "session": session,
+                "uri": uri,
+            },
+        )
+
+    async def read(
+        self,
+        *,
+        workspace: str | None = None,
+        path: str | None = None,
+        session: str | None = None,
+        uri: str | None = None,
+        offset: int | None = None,
+        length: int | None = None,
+        encoding: Literal["utf-8", "base64"] | None = None,
+        if_version: str | None = None,
+    ) -> FileRange:
+        """A range of a file, 1 MiB at most. As text it is whole characters, at least one.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        offset: Bytes.
+        if_version: Answer `unchanged: true` if the file still has it.
+        """
+        result: FileRange = await self._door.call(
+            "files/read",
+            {
+                "workspace": workspace,
+                "path": path,
+                "session": session,
+                "uri": uri,
+                "offset": offset,
+                "length": length,
+                "encoding": encoding,
+                "ifVersion": if_version,
+            },
+        )
+        return result
+
+    async def write(
+        self,
+        *,
+        content: Content,
+        workspace: str | None = None,
+        key: str | None = None,
+        path: str | None = None,
+        session: str | None = None,
+        uri: str | None = None,
+        expected_version: str | None = None,
+    ) -> WrittenFile:
+        """Give a file new content, or make it: the old content or the new is there, never a mix.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: "": it must not be there; absent: whatever is there.
+        """
+        result: WrittenFile = await self._door.call(
+            "files/write",
+            {
+                "content": content,
+                "workspace": workspace,
+                "key": key,
+                "path": path,
+                "session": session,
+                "uri": uri,
+                "expectedVersion": expected_version,
+            },
+        )
+        return result
 
 
 class IssuesCalls(Noun):
@@ -491,7 +667,7 @@ class MessagesCalls(Noun):
         expected_version: str | None = None,
         missing_ok: bool | None = None,
     ) -> Committed:
-        """Remove a record of messages.
+        """Take a message, or a damaged line, out of a transcript.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
@@ -596,6 +772,34 @@ class MessagesCalls(Noun):
             },
         )
 
+    async def truncate(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        keep: int | None = None,
+        after_message: str | None = None,
+    ) -> Committed:
+        """Leave the first *keep* messages, or those up to *afterMessage*; `keep: 0` clears the session and its
+        usage.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        after_message: Id of the last message to stay.
+        """
+        result: Committed = await self._door.call(
+            "messages/truncate",
+            {
+                "session": session,
+                "workspace": workspace,
+                "key": key,
+                "keep": keep,
+                "afterMessage": after_message,
+            },
+        )
+        return result
+
     async def update(
         self,
         *,
@@ -607,7 +811,7 @@ class MessagesCalls(Noun):
         expected_version: str | None = None,
         fields: Sequence[str] | None = None,
     ) -> Updated:
-        """Change members of a record of messages.
+        """Change members of a message, in place; by its id or as `#<index>`.
 
         patch: `{unset?, set?, remove?, add?}`, applied in this order.
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
@@ -1597,6 +1801,7 @@ class Calls:
         self.blobs = BlobsCalls(door)
         self.daemon = DaemonCalls(door)
         self.events = EventsCalls(door)
+        self.files = FilesCalls(door)
         self.issues = IssuesCalls(door)
         self.labels = LabelsCalls(door)
         self.messages = MessagesCalls(door)
@@ -1610,11 +1815,14 @@ class Calls:
 
 KEYED = frozenset(
     {
+        "files/delete",
+        "files/write",
         "labels/create",
         "labels/delete",
         "labels/update",
         "messages/append",
         "messages/delete",
+        "messages/truncate",
         "messages/update",
         "projects/create",
         "projects/delete",
@@ -1646,6 +1854,8 @@ READS = frozenset(
         "events/read",
         "events/subscribe",
         "events/unsubscribe",
+        "files/list",
+        "files/read",
         "issues/list",
         "labels/get",
         "labels/list",

@@ -62,6 +62,17 @@ class Committed(TypedDict):
     revision: int
 
 
+class Content(TypedDict):
+    """What a file shall hold: exactly one of these members."""
+
+    text: NotRequired[str]
+    base64: NotRequired[str]
+    # Id from `blobs/create`; the first use that succeeds consumes it.
+    blob: NotRequired[str]
+    # Absolute, on the daemon's machine, inside a workspace that the connection may open.
+    path: NotRequired[str]
+
+
 class Created(TypedDict):
     """Answer of `create`."""
 
@@ -91,6 +102,18 @@ class Events(TypedDict):
     revision: int
     events: list[Event]
     status: Literal["ok", "stale"]
+
+
+class FileRange(TypedDict):
+    """length: bytes of the file that *data* stands for. eof: it reaches the end. Unchanged: only version."""
+
+    version: str
+    unchanged: NotRequired[bool]
+    data: NotRequired[str]
+    offset: NotRequired[int]
+    length: NotRequired[int]
+    size: NotRequired[int]
+    eof: NotRequired[bool]
 
 
 class Got(TypedDict):
@@ -226,6 +249,15 @@ class WrittenBlob(TypedDict):
     received: int
 
 
+class WrittenFile(TypedDict):
+    """version: another one after every write. size: bytes."""
+
+    epoch: str
+    revision: int
+    version: str
+    size: int
+
+
 class DaemonDidChange(TypedDict):
     """Whether craftd may write, or the known workspaces, changed."""
 
@@ -276,6 +308,25 @@ class EventsDidLapse(TypedDict):
 class EventsDidLapseEvent(TypedDict):
     method: Literal["events/didLapse"]
     params: EventsDidLapse
+
+
+class FilesDidChange(TypedDict):
+    """A file that is no record is there, is another one, or is gone; told to who asked for the topic `files`."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    path: str
+    kind: Literal["created", "changed", "deleted"]
+    version: NotRequired[str]
+
+
+class FilesDidChangeEvent(TypedDict):
+    method: Literal["files/didChange"]
+    params: FilesDidChange
 
 
 class IssuesDidChange(TypedDict):
@@ -737,6 +788,7 @@ Notification: TypeAlias = (
     | DaemonWillStopEvent
     | EventsCheckpointEvent
     | EventsDidLapseEvent
+    | FilesDidChangeEvent
     | IssuesDidChangeEvent
     | LabelsDidChangeEvent
     | LabelsDidCreateEvent

@@ -20,11 +20,15 @@ _HEADER_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 class FramingError(Exception):
-    """The stream cannot be followed any further: say so once, then close it."""
+    """The stream cannot be followed any further: say so once, then close it. close_code: of a WebSocket (RFC 6455)."""
+
+    close_code = 1002
 
 
 class BodyTooLarge(FramingError):
     """limit, actual: bytes."""
+
+    close_code = 4413
 
     def __init__(self, limit: int, actual: int) -> None:
         super().__init__(f"a message of {actual} bytes is larger than {limit}")
@@ -48,7 +52,8 @@ class Decoder:
     """
 
     def __init__(self, max_body: int = MAX_BODY) -> None:
-        self._max_body = max_body
+        self.max_body = max_body
+        """May change; counts from the next header on."""
         self._data = b""
         """What arrived last, cut from *place* on without being copied; the rest of it goes to the buffer."""
         self._place = 0
@@ -117,8 +122,8 @@ class Decoder:
     def _announced(self, block: bytes) -> int:
         try:
             length = content_length(block)
-            if length > self._max_body:
-                raise BodyTooLarge(self._max_body, length)
+            if length > self.max_body:
+                raise BodyTooLarge(self.max_body, length)
         except FramingError as failure:
             self._failure = failure
             raise

@@ -81,6 +81,13 @@ class Welcome(Opened):
     limits: dict[str, int]
 
 
+def token_of(params: Any) -> str | None:
+    """The token in params of `initialize`, whatever else is in them."""
+    for name in ("initializationOptions", "craft", "token"):
+        params = params.get(name) if isinstance(params, dict) else None
+    return params if isinstance(params, str) else None
+
+
 def options_of(initialization_options: Any) -> Options:
     """Strict: a misspelt option is refused.  Raises: InvalidParams."""
     given = initialization_options.get("craft") if isinstance(initialization_options, dict) else None

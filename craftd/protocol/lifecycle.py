@@ -154,6 +154,11 @@ class Lifecycle:
         return InvalidRequest("only exit may follow shutdown")
 
     @property
+    def begun(self) -> bool:
+        """`initialize` came, and has not failed."""
+        return self.phase is not _NEW
+
+    @property
     def starting(self) -> bool:
         """No request may begin: `initialize` is being answered."""
         return self.phase is _STARTING

@@ -16,7 +16,8 @@ from stat import S_IMODE, S_ISDIR
 TYPE_CHECKING = False  # `typing` is slow to import; type checkers know the name
 if TYPE_CHECKING:
     import _socket
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
 VERSION = "0.1.0"
 """Version of this program, the same as in pyproject.toml (reading package metadata would cost an editor 30 ms)."""
@@ -42,7 +43,7 @@ class Places:
     config: the configuration folder, links resolved, so that two spellings meet in one daemon. folder: `craftd/` in it.
     """
 
-    __slots__ = ("blobs", "cache", "card", "config", "folder", "lock", "log", "state", "token")
+    __slots__ = ("blobs", "cache", "card", "config", "folder", "lock", "log", "state", "token", "tokens")
 
     def __init__(self, config: str) -> None:
         self.config = config
@@ -50,6 +51,7 @@ class Places:
         self.lock = os.path.join(self.folder, "lock")
         self.card = os.path.join(self.folder, "daemon.json")
         self.token = os.path.join(self.folder, "token")
+        self.tokens = os.path.join(self.folder, "tokens.json")
         self.log = os.path.join(self.folder, "log")
         self.cache = os.path.join(self.folder, "cache")
         self.blobs = os.path.join(self.folder, "blobs")
@@ -60,19 +62,28 @@ class Card:
     """What a running daemon wrote about itself into `daemon.json`.
 
     A name to dial, never a proof that somebody lives: only the lock says that.
+    listeners: all ways in, the socket among them: `{kind, address, tls}`.
     """
 
-    __slots__ = ("pid", "protocol", "socket", "version")
+    __slots__ = ("listeners", "pid", "protocol", "socket", "version")
 
-    def __init__(self, pid: int, socket: str, version: str = VERSION, protocol: str = PROTOCOL) -> None:
+    def __init__(
+        self,
+        pid: int,
+        socket: str,
+        version: str = VERSION,
+        protocol: str = PROTOCOL,
+        listeners: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         self.pid = pid
         self.socket = socket
         self.version = version
         self.protocol = protocol
+        self.listeners = listeners
 
     def as_json(self) -> bytes:
         """Content of `daemon.json`."""
-        members = {"pid": self.pid, "socket": self.socket, "version": self.version, "protocol": self.protocol}
+        members = {name: getattr(self, name) for name in ("pid", "socket", "version", "protocol", "listeners")}
         return json.dumps(members, indent=2).encode() + b"\n"
 
 
@@ -94,7 +105,8 @@ def read_card(places: Places) -> Card | None:
     except (OSError, ValueError, TypeError, KeyError):
         return None
     if type(pid) is int and all(type(text) is str for text in (socket, version, protocol)) and os.path.isabs(socket):
-        return Card(pid, socket, version, protocol)
+        listeners = members.get("listeners")
+        return Card(pid, socket, version, protocol, listeners if isinstance(listeners, list) else ())
     return None
 
 

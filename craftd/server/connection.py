@@ -14,11 +14,11 @@ from typing import Any, Protocol, cast
 
 from attrs import define
 
-from craftd.errors import Busy, Cancelled, CraftdError, InvalidRequest, TooLarge
+from craftd.errors import Busy, Cancelled, CraftdError, InvalidRequest, Timeout, TooLarge, Unauthenticated
 from craftd.protocol import codec
-from craftd.protocol.framing import BodyTooLarge, FramingError, encode
+from craftd.protocol.framing import MAX_BODY, BodyTooLarge, FramingError, encode
 from craftd.protocol.lifecycle import Id, Ignored, Lifecycle, Notification, Refused, Reply, Request
-from craftd.protocol.registry import RIGHTS
+from craftd.server.auth import EVERYTHING, Caller, Grant
 from craftd.server.outbox import QUIET_BYTES, Outbox, Sink, Subscription, notification
 from craftd.workspace.journal import Change
 
@@ -29,6 +29,10 @@ MAX_IN_FLIGHT = 64
 MAX_WAITING = 1024
 MAX_WAITING_BYTES = 16 << 20
 """Further requests wait in order up to here; one more is `Busy`."""
+MAX_EARLY = 1 << 20
+"""Bytes of a message, and of all that wait, from a client that has not shown a token."""
+START_SECONDS = 10.0
+"""From a connection of the network to its `initialize`."""
 LAST_WORDS = 2.0
 """Seconds that reads may still take after the client has said its last word; changes take what they take."""
 
@@ -36,6 +40,13 @@ _BIG = 1 << 63
 """Python refuses to write very long integers as text."""
 _TURN = 64
 """Requests begun before other connections have their turn."""
+
+GOING_AWAY = 1001
+UNAUTHENTICATED = 4401
+TOO_LATE = 4408
+OTHER_PROTOCOL = 4409
+TOO_MANY = 4429
+"""Codes that a WebSocket is closed with; the first is RFC 6455's."""
 
 
 class ClientError(Exception):
@@ -103,16 +114,18 @@ class Order:
 
 
 class Connection:
-    """id: `c-<n>`, the `client` of origins. kind: unix, stdio. name: `clientInfo.name`.
+    """id: `c-<n>`, the `client` of origins. kind: unix, stdio, tcp, ws. name: `clientInfo.name`.
 
-    workspaces: ids of those opened at initialize. rights: what it may do.
+    caller: where it comes from, None on this machine's own ways. grant: what it may do; None: it has shown no token.
+    workspaces: ids of those opened at initialize.
     """
 
-    def __init__(self, server: Server, sink: Sink, kind: str, id_: str) -> None:
+    def __init__(self, server: Server, sink: Sink, kind: str, id_: str, caller: Caller | None = None) -> None:
         self.id = id_
         self.kind = kind
         self.name: str | None = None
-        self.rights = frozenset(RIGHTS)
+        self.caller = caller
+        self.grant: Grant | None = EVERYTHING if caller is None else None
         self.workspaces: tuple[str, ...] = ()
         self.watchers: tuple[dict[str, Any], ...] = ()
         """What to register for `workspace/didChangeWatchedFiles`, if the client can report changed files."""
@@ -129,8 +142,19 @@ class Connection:
         self._holds = 0
         self._advancing = False
         self._ended = False
+        self._parting = (1000, "")
+        self._deadline = None if caller is None else self._loop.call_later(START_SECONDS, self._late)
         self._asked: dict[int, asyncio.Future[Any]] = {}
         self._questions = 0
+
+    @property
+    def rights(self) -> frozenset[str]:
+        return frozenset() if self.grant is None else self.grant.rights
+
+    @property
+    def max_message(self) -> int:
+        """Bytes of one message."""
+        return MAX_EARLY if self.grant is None else MAX_BODY
 
     # From the transport
 
@@ -157,13 +181,25 @@ class Connection:
             error = TooLarge("a message", failure.limit, failure.actual)
         else:
             error = InvalidRequest(str(failure))
-        self._say_error(None, error)
-        self.end()
+        self.refuse(error, failure.close_code)
 
-    def end(self) -> None:
-        """No further message will come: carry out what came, answer it, close."""
+    def refuse(self, error: CraftdError, code: int) -> None:
+        """Say *error*, which belongs to no request, and `end`."""
+        self._say_error(None, error)
+        self.end(code, str(error))
+
+    def revoke(self, error: CraftdError) -> None:
+        """Its token is worth nothing any more: what has begun to change finishes, all else ends now."""
+        self.grant = None
+        self.outbox.subscriptions.clear()
+        self._cancel_reads()
+        self.refuse(error, UNAUTHENTICATED)
+
+    def end(self, code: int = 1000, reason: str = "") -> None:
+        """No further message will come: carry out what came, answer it, close (a WebSocket with this code)."""
         if not self._ended:
             self._ended = True
+            self._parting = (code, reason)
             self._loop.call_later(LAST_WORDS, self._cancel_reads)
             self._close_when_done()
 
@@ -173,6 +209,8 @@ class Connection:
             return
         self.alive = False
         self._ended = True
+        if self._deadline is not None:
+            self._deadline.cancel()
         self.outbox.close()
         self.outbox.subscriptions.clear()
         for question in self._asked.values():
@@ -192,10 +230,12 @@ class Connection:
             self._finish(job, succeeded=True)
 
     def fail(self, job: Job, error: CraftdError) -> None:
-        """End *job* with an error."""
+        """End *job* with an error; without a valid token it is the last."""
         if not job.done:
             self._say_error(job.id, error)
             self._finish(job, succeeded=False)
+            if isinstance(error, Unauthenticated):
+                self.end(UNAUTHENTICATED, str(error))
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification that is no event of a scope."""
@@ -240,11 +280,15 @@ class Connection:
     def _take(self, job: Job) -> None:
         if not self._waiting and self._may_begin():
             self._begin(job)
-        elif len(self._waiting) >= MAX_WAITING or self._waiting_bytes + job.size > MAX_WAITING_BYTES:
+        elif len(self._waiting) >= MAX_WAITING or self._waiting_bytes + job.size > self._waiting_room:
             self.fail(job, Busy("too many requests of this connection wait"))
         else:
             self._waiting.append(job)
             self._waiting_bytes += job.size
+
+    @property
+    def _waiting_room(self) -> int:
+        return MAX_EARLY if self.grant is None else MAX_WAITING_BYTES
 
     def _may_begin(self) -> bool:
         return (
@@ -317,7 +361,12 @@ class Connection:
 
     def _close_when_done(self) -> None:
         if self._ended and self.alive and not self.lifecycle.unanswered and self.outbox.empty:
-            self._sink.close()
+            self._sink.close(*self._parting)
+
+    def _late(self) -> None:
+        """Nobody comes over the network to say nothing."""
+        if not self.lifecycle.begun:
+            self.refuse(Timeout(f"no initialize within {START_SECONDS:g} seconds"), TOO_LATE)
 
     def drop(self, reason: str) -> None:
         """End the connection now."""

@@ -17,17 +17,22 @@ from typing import Any
 
 from attrs import define, field
 
-from craftd.errors import CraftdError, IoError, NotFound, Ref
+from craftd.errors import Corrupt, CraftdError, InvalidRequest, IoError, NotFound, Ref
 from craftd.protocol import methods as _complete_registry  # noqa: F401
 from craftd.protocol import rendezvous
 from craftd.protocol.initialize import Opened, OpenWorkspace, Wishes
 from craftd.protocol.rendezvous import PROTOCOL, VERSION, Card, Places
+from craftd.server.auth import Auth, Tokens
 from craftd.server.blobs import Blobs
 from craftd.server.connection import Connection
+from craftd.server.daemon import Network
 from craftd.server.dispatch import Call, Dispatcher
-from craftd.server.listeners import listen, serve_stdio
+from craftd.server.listeners import listen
+from craftd.server.network import Listener, open_all
+from craftd.server.stdio import serve_stdio
 from craftd.store import atomic
 from craftd.store.locks import AppLock
+from craftd.workspace import reading
 from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
 from craftd.workspace.journal import Origin
@@ -56,14 +61,17 @@ _SHOWN = ("HOME", "PATH", "LANG", "TZ", "CRAFT_CONFIG_DIR", "XDG_RUNTIME_DIR")
 
 @define(eq=False)
 class Daemon:
-    """What the dispatcher serves (its `Core`)."""
+    """What the dispatcher serves (its `Core`). network: ways in beside the Unix socket; None: only stdin and stdout."""
 
     places: Places
     auto: bool
     exclusive: bool
     guard: Guard
+    network: Network | None
+    auth: Auth
     started_at: int = field(factory=lambda: time.time_ns() // 1_000_000)
     socket: str | None = None
+    listeners: list[Listener] = field(factory=list)
     home: Home = field(init=False)
     dispatcher: Dispatcher = field(init=False)
     blobs: Blobs = field(init=False)
@@ -74,7 +82,15 @@ class Daemon:
 
     # The dispatcher's questions
 
-    def scope(self, name: str | None, connection: Connection) -> Any:
+    async def authenticate(self, connection: Connection, token: str | None) -> None:
+        if connection.caller is None or (token is None and connection.grant is not None):
+            return
+        grant = await self.auth.grant(token, connection.caller)
+        if connection.grant is not None and connection.grant != grant:
+            raise InvalidRequest("this connection has shown another token before")
+        connection.grant = grant
+
+    def scope(self, name: str | None, call: Call) -> Any:
         if name is None:
             return self.home
         return self.home.workspace(name)
@@ -139,6 +155,8 @@ class Daemon:
         try:
             if call.scope is self.home:
                 return self.home.item(id)
+            if call.method.noun == "messages":
+                return await reading.one(call.scope, call.params.session, id)
             return call.scope.verbs.item(call.method.noun, id)
         except CraftdError:
             return None
@@ -172,6 +190,7 @@ class Daemon:
             "protocol": PROTOCOL,
             "configDir": self.places.config,
             "socket": self.socket,
+            "listeners": self.listening(),
             "startedAt": self.started_at,
             "uptimeMs": now - self.started_at,
             "auto": self.auto,
@@ -185,6 +204,11 @@ class Daemon:
             "workspaces": [workspace.status() for workspace in self.home.open_workspaces],
             "environment": {name: os.environ[name] for name in _SHOWN if name in os.environ},
         }
+
+    def listening(self) -> list[dict[str, Any]]:
+        """Where clients can connect."""
+        unix = [] if self.socket is None else [{"kind": "unix", "address": self.socket, "tls": False}]
+        return unix + [{"kind": one.kind, "address": one.address, "tls": one.tls} for one in self.listeners]
 
     # Life
 
@@ -275,7 +299,7 @@ class Daemon:
             if self.auto and alone >= IDLE_SECONDS:
                 self.stop("idle")
 
-    async def run(self, *, stdio: bool) -> None:
+    async def run(self) -> None:
         """Serve until stopped."""
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self.stop, "stop")
@@ -306,10 +330,10 @@ class Daemon:
                 await self.home.start()
                 server = None
                 self.dispatcher.start()
-                if stdio:
+                if self.network is None:
                     spawn(self._serve_stdio())
                 else:
-                    server = await self._listen()
+                    server = await self._listen(self.network)
                 house = spawn(self._keep_house())
                 await self._stopping.wait()
                 house.cancel()
@@ -319,8 +343,16 @@ class Daemon:
         await serve_stdio(self.dispatcher)
         self.stop("stop")
 
-    async def _listen(self) -> asyncio.Server:
-        """Open the socket in the first folder that is safe and tell where it is."""
+    async def _listen(self, network: Network) -> asyncio.Server:
+        """Open the ports that are wanted, and the socket in the first folder that is safe; tell where they are."""
+        if network.max_connections is not None:
+            self.dispatcher.max_connections = network.max_connections
+        if network.tcp is not None or network.ws is not None:
+            try:
+                await asyncio.to_thread(self.auth.tokens.ensure_local)
+            except Corrupt as error:
+                raise OSError(str(error)) from None
+            self.listeners = await open_all(network, self.dispatcher)
         reasons = []
         for folder in rendezvous.socket_folders(self.places):
             try:
@@ -330,8 +362,11 @@ class Daemon:
                 reasons.append(f"{folder}: {error}")
                 continue
             self.socket = str(path)
-            atomic.replace(Path(self.places.card), Card(os.getpid(), self.socket).as_json(), mode=0o600)
+            card = Card(os.getpid(), self.socket, listeners=self.listening())
+            atomic.replace(Path(self.places.card), card.as_json(), mode=0o600)
             log.info("craftd %s serves %s at %s", VERSION, self.places.config, self.socket)
+            for one in self.listeners:
+                log.info("and at %s %s%s", one.kind, one.address, " (TLS)" if one.tls else "")
             return server
         raise OSError("no folder for the socket: " + "; ".join(reasons))
 
@@ -340,7 +375,8 @@ class Daemon:
         log.info("stopping (%s)", self._reason)
         self.dispatcher.stopping = True
         if server is not None:
-            server.close()
+            for one in (server, *(listener.server for listener in self.listeners)):
+                one.close()
             for path in (Path(self.places.card), Path(self.socket or "")):
                 path.unlink(missing_ok=True)
         self.dispatcher.broadcast("daemon/willStop", {"reason": self._reason, "graceMs": int(STOP_SECONDS * 1000)})
@@ -354,13 +390,13 @@ class Daemon:
         log.info("stopped")
 
 
-def serve(places: Places, *, auto: bool, exclusive: bool, stdio: bool = False) -> int:
+def serve(places: Places, *, auto: bool, exclusive: bool, network: Network | None) -> int:
     """Serve with the daemon's lock held; the exit code."""
     _log_to(places, to_stderr=not auto)
 
     async def main() -> None:
         guard = Guard(AppLock(Path(places.config)), time.monotonic)
-        await Daemon(places, auto, exclusive, guard).run(stdio=stdio)
+        await Daemon(places, auto, exclusive, guard, network, Auth(Tokens(places))).run()
 
     failed = False
     try:

@@ -5,11 +5,41 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from attrs import frozen
+
 from craftd.protocol.rendezvous import LOCK_LOST, Places
 from craftd.store.locks import DaemonLock, Holder
 
 
-def run(config: str, *, auto: bool = False, exclusive: bool = False) -> int:
+@frozen
+class Address:
+    """host: name or number; port: 0 = any that is free."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@frozen(kw_only=True)
+class Network:
+    """Ways in beside the Unix socket. origins, hosts: in small letters, what WebSockets may say beside loopback names.
+
+    insecure: also where others can read along. max_connections: of all ways together, None = the usual number.
+    """
+
+    tcp: Address | None = None
+    ws: Address | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    origins: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    insecure: bool = False
+    max_connections: int | None = None
+
+
+def run(config: str, *, auto: bool = False, exclusive: bool = False, network: Network | None = None) -> int:
     """Serve the configuration folder *config* until told to stop; the exit code.
 
     auto: end after a while without clients; when another daemon has the lock, end at once and say nothing.
@@ -23,7 +53,7 @@ def run(config: str, *, auto: bool = False, exclusive: bool = False) -> int:
     try:
         from craftd.server import core
 
-        return core.serve(places, auto=auto, exclusive=exclusive)
+        return core.serve(places, auto=auto, exclusive=exclusive, network=network or Network())
     finally:
         lock.give_back()
 
@@ -37,7 +67,7 @@ def run_stdio(config: str) -> int:
     try:
         from craftd.server import core
 
-        return core.serve(places, auto=False, exclusive=False, stdio=True)
+        return core.serve(places, auto=False, exclusive=False, network=None)
     finally:
         lock.give_back()
 

@@ -28,6 +28,7 @@ from craftd.errors import (
     InvalidParams,
     MethodNotFound,
     ServerCancelled,
+    Unauthenticated,
 )
 from craftd.protocol import codec, contract, lsp
 from craftd.protocol.framing import encode
@@ -35,7 +36,8 @@ from craftd.protocol.initialize import Opened, Wishes
 from craftd.protocol.lifecycle import Notification, Request
 from craftd.protocol.registry import REGISTRY, Method, Registry
 from craftd.server import editor, keys
-from craftd.server.connection import Connection, Job
+from craftd.server.auth import NOTHING, Caller, Grant
+from craftd.server.connection import GOING_AWAY, UNAUTHENTICATED, Connection, Job
 from craftd.server.outbox import Sink
 from craftd.workspace.commit import io_error
 from craftd.workspace.journal import CHECKPOINT_SECONDS, Change, Origin
@@ -44,6 +46,8 @@ log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 128
 
+_DOORS = frozenset({"initialize", "daemon/hello"})
+"""Where a client of the network shows its token."""
 
 Handler = Callable[["Call", Any], Any]
 """A plain function answers at once, from memory; a coroutine function later."""
@@ -54,11 +58,15 @@ _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 class Core(Protocol):
     """What the dispatcher serves. A scope is whatever handlers work on; the dispatcher only hands it over."""
 
-    def scope(self, name: str | None, connection: Connection) -> Any:
+    def scope(self, name: str | None, call: Call) -> Any:
         """The open scope of a workspace named by id, `ws_` id, slug or path (None = global), or an awaitable of it.
 
         Raises: NotFound, Forbidden.
         """
+        ...
+
+    def authenticate(self, connection: Connection, token: str | None) -> Awaitable[None]:
+        """Make sure that the connection has a grant, by *token* if it has none.  Raises: Unauthenticated."""
         ...
 
     def initialize(self, connection: Connection, wishes: Wishes) -> Awaitable[Opened]:
@@ -80,7 +88,10 @@ class Core(Protocol):
 
 @define(eq=False)
 class Call:
-    """One request on its way through a handler. scope: the open workspace or global scope, None where there is none."""
+    """One request on its way through a handler. scope: the open workspace or global scope, None where there is none.
+
+    grant: what its connection might do when it began.
+    """
 
     connection: Connection
     dispatcher: Dispatcher
@@ -89,8 +100,12 @@ class Call:
     raw: Any
     """The params as they came."""
     scope: Any = None
+    grant: Grant = field(init=False)
     after: list[Callable[[], None]] = field(factory=list)
     """Run in the same step as the answer is queued, right behind it: a replay, for example."""
+
+    def __attrs_post_init__(self) -> None:
+        self.grant = self.connection.grant or NOTHING
 
     @property
     def method(self) -> Method:
@@ -164,10 +179,12 @@ class Dispatcher:
     """All connections, and the table that serves them.
 
     stopping: set before the daemon ends: changes that have not begun are refused.
+    max_connections: at once; half of them may be of clients that have shown no token.
     """
 
     def __init__(self, core: Core, registry: Registry = REGISTRY, handlers: Handlers = HANDLERS) -> None:
         self.core = core
+        self.max_connections = MAX_CONNECTIONS
         self.registry = registry
         self.connections: dict[str, Connection] = {}
         self.stopping = False
@@ -198,15 +215,31 @@ class Dispatcher:
             self._lsp = asyncio.ensure_future(asyncio.to_thread(lsp.load))
         return self._lsp
 
-    def connect(self, sink: Sink, kind: str) -> Connection:
-        """A new client.  Raises: Busy."""
-        if len(self.connections) >= MAX_CONNECTIONS:
-            raise Busy(f"there are {MAX_CONNECTIONS} connections already", 1000)
+    def connect(self, sink: Sink, kind: str, caller: Caller | None = None) -> Connection:
+        """A new client; caller: where it comes from, if it must show a token.  Raises: Busy."""
+        most = self.max_connections
+        if len(self.connections) >= most:
+            raise Busy(f"there are {most} connections already", 1000)
+        if caller is not None and sum(one.grant is None for one in self.connections.values()) >= (most + 1) // 2:
+            raise Busy("too many connections have shown no token yet", 1000)
         self._count += 1
-        connection = Connection(self, sink, kind, f"c-{self._count}")
+        connection = Connection(self, sink, kind, f"c-{self._count}", caller)
         self.connections[connection.id] = connection
         self._nobody.clear()
         return connection
+
+    def present(self, connection: Connection, token: str) -> None:
+        """A client shows *token* before its first message."""
+        connection.hold()
+        shown = asyncio.ensure_future(self.core.authenticate(connection, token))
+        self._heard.add(shown)
+        shown.add_done_callback(partial(self._shown, connection))
+
+    def _shown(self, connection: Connection, shown: asyncio.Future[None]) -> None:
+        self._heard.discard(shown)
+        if not shown.cancelled() and (failure := shown.exception()) is not None:
+            connection.refuse(self._error(failure, "authentication"), UNAUTHENTICATED)
+        connection.release()
 
     def gone(self, connection: Connection) -> None:
         self.connections.pop(connection.id, None)
@@ -219,7 +252,7 @@ class Dispatcher:
         if self._timer is not None:
             self._timer.cancel()
         for connection in tuple(self.connections.values()):
-            connection.end()
+            connection.end(GOING_AWAY, "the daemon stops")
         with suppress(TimeoutError):
             async with asyncio.timeout(grace):
                 await self._nobody.wait()
@@ -241,9 +274,12 @@ class Dispatcher:
 
     def broadcast(self, method: str, params: Mapping[str, Any]) -> None:
         """Tell every connection that subscribed to anything something about the daemon itself."""
-        for connection in tuple(self.connections.values()):
-            if connection.outbox.subscriptions:
-                connection.notify(method, params)
+        for connection in self.subscribers():
+            connection.notify(method, params)
+
+    def subscribers(self) -> list[Connection]:
+        """Connections that subscribed to anything."""
+        return [connection for connection in self.connections.values() if connection.outbox.subscriptions]
 
     def _schedule_checkpoint(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(CHECKPOINT_SECONDS, self._checkpoint)
@@ -321,6 +357,8 @@ class Dispatcher:
 
     def _call(self, connection: Connection, method: str, params: Any) -> Call:
         """What is asked for, checked as far as that is possible without its scope."""
+        if connection.grant is None and method not in _DOORS:
+            raise Unauthenticated("a token is needed, see `craftd token`")
         served = self.served.get(method)
         if served is None:
             method, params = self._unwrapped(method, params)
@@ -347,6 +385,8 @@ class Dispatcher:
             handler = editor.SERVED.get(method)
             if handler is None:
                 raise MethodNotFound(method)
+            if "read" not in connection.rights:
+                raise Forbidden(f"{method} needs the right 'read'", scope="read")
         return Call(connection, self, Served.of(_LSP_ROW, handler), params, params)
 
     def _scope(self, call: Call) -> Any:
@@ -361,7 +401,7 @@ class Dispatcher:
             if len(call.connection.workspaces) != 1:
                 raise InvalidParams.of("workspace", "required: this connection works with no single workspace")
             name = call.connection.workspaces[0]
-        return self.core.scope(name, call.connection)
+        return self.core.scope(name, call)
 
     def _begin_read(self, job: Job, call: Call) -> None:
         if job.done:
@@ -403,7 +443,7 @@ class Dispatcher:
         assert call.key is not None
         owner = self if call.scope is None else call.scope
         return await self._keys.setdefault(owner, keys.Keys()).once(
-            (None, call.connection.name, call.key),
+            (call.grant.token, call.connection.name, call.key),
             keys.digest(call.method.name, call.raw),
             partial(call.served.handler, call, call.params),
             partial(self.core.item, call),

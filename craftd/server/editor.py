@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from craftd.errors import InvalidParams
 from craftd.protocol import contract, lsp
 from craftd.protocol.framing import MAX_BODY
-from craftd.protocol.initialize import Opened, Welcome, Wishes, abilities_of, options_of
+from craftd.protocol.initialize import Opened, Welcome, Wishes, abilities_of, options_of, token_of
 from craftd.protocol.registry import RIGHTS
 from craftd.protocol.rendezvous import PROTOCOL, VERSION
 from craftd.server.connection import MAX_IN_FLIGHT, Connection
@@ -29,7 +29,9 @@ CRAFT_CALL = "craft.call"
 
 
 async def initialize(call: Call, params: Any) -> Any:
-    """Answered from lsprotocol's classes, so it waits until they are imported."""
+    """Answered from lsprotocol's classes, so it waits until they are imported; but who asks comes first."""
+    if call.connection.caller is not None:
+        await call.dispatcher.core.authenticate(call.connection, token_of(params))
     await asyncio.shield(call.dispatcher.lsp_loaded())
     from lsprotocol import types
 

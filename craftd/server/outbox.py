@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from attrs import define
@@ -36,14 +36,16 @@ _ALL_BUT = frozenset({"files"})
 class Sink(Protocol):
     """The writing half of a transport. It calls `Outbox.pause` and `resume` as its own buffer fills and drains."""
 
-    def write(self, data: bytes) -> None: ...
+    def write(self, frames: Sequence[bytes]) -> None:
+        """Frames with their header (`framing.encode`); who needs another form makes it of the body."""
+        ...
 
     def buffered(self) -> int:
         """Bytes taken by `write` and not yet by the operating system."""
         ...
 
-    def close(self) -> None:
-        """End the connection after what was written has gone out."""
+    def close(self, code: int = 1000, reason: str = "") -> None:
+        """End the connection after what was written has gone out. code, reason: what a WebSocket is closed with."""
         ...
 
     def abort(self) -> None:
@@ -203,7 +205,7 @@ class Outbox:
                 length += len(chunk[-1])
             self.size -= length
             self._handed += length
-            self._sink.write(chunk[0] if len(chunk) == 1 else b"".join(chunk))
+            self._sink.write(chunk)
         if self.size != before:
             if self._lapsed:
                 self._recover()

@@ -14,6 +14,7 @@ import pytest
 from craftd.errors import IoError
 from craftd.protocol.rendezvous import Places
 from craftd.server import core
+from craftd.server.auth import Auth, Tokens
 from craftd.server.core import Daemon
 from craftd.store import disk
 from craftd.store.locks import AppLock
@@ -25,7 +26,8 @@ async def daemon(tmp_path: Path) -> Daemon:
     """A daemon without a workspace or client that holds the app's lock."""
     guard = Guard(AppLock(tmp_path), time.monotonic)
     guard.permit()
-    daemon = Daemon(Places(str(tmp_path)), auto=False, exclusive=False, guard=guard)
+    places = Places(str(tmp_path))
+    daemon = Daemon(places, auto=False, exclusive=False, guard=guard, network=None, auth=Auth(Tokens(places)))
     parts: Any = (SimpleNamespace(open_workspaces=[]), SimpleNamespace(connections={}))
     daemon.home, daemon.dispatcher = parts
     return daemon

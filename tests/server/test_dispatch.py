@@ -10,6 +10,7 @@ from attrs import frozen
 from craftd.protocol.framing import encode
 from craftd.protocol.registry import Registry
 from craftd.server import dispatch
+from craftd.server.auth import Grant
 from craftd.server.dispatch import Call, Dispatcher, Handlers
 from tests.server.toys import Core, Journal, Shelf, Toys
 from tests.wire import Failed, Wire
@@ -108,7 +109,7 @@ async def test_a_fault_of_ours_is_told_without_its_traceback(
 async def test_a_right_that_is_missing_is_named(toys: Toys, wire: Wire) -> None:
     (connection,) = toys.dispatcher.connections.values()
     assert await wire.call("toys/forbid") is None
-    connection.rights = frozenset({"read"})
+    connection.grant = Grant(None, frozenset({"read"}))
     failed = await refused(wire, "toys/forbid")
     assert (failed.name, failed.error["data"]["scope"]) == ("Forbidden", "secrets")
 

@@ -11,9 +11,11 @@ import pytest
 
 from craftd.protocol.framing import MAX_BODY, encode
 from craftd.protocol.rendezvous import Untrusted, peer
-from craftd.server import dispatch, listeners
+from craftd.server import streams
 from craftd.server.connection import Connection
-from craftd.server.listeners import hung_up, listen, serve_stdio
+from craftd.server.listeners import listen
+from craftd.server.stdio import serve_stdio
+from craftd.server.streams import hung_up
 from tests.server.toys import Toys
 from tests.wire import Wire
 
@@ -54,7 +56,7 @@ async def test_a_dead_socket_of_the_same_name_is_replaced(toys: Toys, tmp_path: 
 
 
 async def test_another_user_is_turned_away(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listeners, "peer", lambda connected: os.geteuid() + 1)
+    monkeypatch.setattr(streams, "peer", lambda connected: os.geteuid() + 1)
     wire = await Wire.connect(toys.path)
     await wire.closed()
     assert wire.received == [{"closed": True}]
@@ -118,7 +120,7 @@ async def test_a_web_page_cannot_call_anything(toys: Toys) -> None:
 
 
 async def test_the_129th_client_is_told_and_closed(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "MAX_CONNECTIONS", 3)
+    toys.dispatcher.max_connections = 3
     clients = [await toys.client() for _ in range(3)]
     refused = await Wire.connect(toys.path)
     refused.raw(INITIALIZE)

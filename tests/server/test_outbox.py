@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,15 @@ class Client:
     def __attrs_post_init__(self) -> None:
         self.outbox = Outbox(self, lambda: None, self.ends.append)
 
-    def write(self, data: bytes) -> None:
-        self.written += data
+    def write(self, frames: Sequence[bytes]) -> None:
+        self.written += b"".join(frames)
         if self.full:
             self.outbox.pause()
 
     def buffered(self) -> int:
         return len(self.written) - self.taken
 
-    def close(self) -> None: ...
+    def close(self, code: int = 1000, reason: str = "") -> None: ...
     def abort(self) -> None: ...
 
     def stop_reading(self) -> None:
@@ -211,7 +212,7 @@ async def test_a_client_that_takes_no_byte_is_given_up_and_a_slow_one_is_not(mon
     slow, stuck, fine = Client(), Client(), Client()
     for client in (slow, stuck):
         client.stop_reading()
-        client.write(b"x" * 1000)
+        client.write([b"x" * 1000])
     fine.outbox.put(encode(b"{}"))
     for _ in range(50):
         slow.taken += 1

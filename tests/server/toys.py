@@ -137,15 +137,20 @@ class Core:
     wishes: list[Wishes] = field(factory=list)
     hinted: list[str] = field(factory=list)
     left: list[str] = field(factory=list)
+    auth: Any = None
     dispatcher: Dispatcher = field(init=False)
 
     def gate(self, name: str) -> asyncio.Event:
         return self.gates.setdefault(name, asyncio.Event())
 
-    def scope(self, name: str | None, connection: Connection) -> Any:
+    def scope(self, name: str | None, call: Call) -> Any:
         if name not in self.shelves:
             raise NotFound(Ref("workspaces", str(name)))
         return self.shelves[name]
+
+    async def authenticate(self, connection: Connection, token: str | None) -> None:
+        assert connection.caller is not None
+        connection.grant = await self.auth.grant(token, connection.caller)
 
     async def initialize(self, connection: Connection, wishes: Wishes) -> Opened:
         self.wishes.append(wishes)

@@ -41,6 +41,16 @@ export interface Committed {
   revision: number;
 }
 
+/** What a file shall hold: exactly one of these members. */
+export interface Content {
+  text?: string;
+  base64?: string;
+  /** Id from `blobs/create`; the first use that succeeds consumes it. */
+  blob?: string;
+  /** Absolute, on the daemon's machine, inside a workspace that the connection may open. */
+  path?: string;
+}
+
 /** Answer of `create`. */
 export interface Created {
   epoch: string;
@@ -66,6 +76,17 @@ export interface Events {
   revision: number;
   events: Event[];
   status: "ok" | "stale";
+}
+
+/** length: bytes of the file that *data* stands for. eof: it reaches the end. Unchanged: only version. */
+export interface FileRange {
+  version: string;
+  unchanged?: boolean;
+  data?: string;
+  offset?: number;
+  length?: number;
+  size?: number;
+  eof?: boolean;
 }
 
 /** Answer of `get`. */
@@ -196,6 +217,14 @@ export interface WrittenBlob {
   received: number;
 }
 
+/** version: another one after every write. size: bytes. */
+export interface WrittenFile {
+  epoch: string;
+  revision: number;
+  version: string;
+  size: number;
+}
+
 /** Every method: what it takes and what it answers. */
 export interface Methods {
   /** Begin to stage bytes; size and sha256, if given, are checked when the blob is used. */
@@ -224,7 +253,10 @@ export interface Methods {
     };
     result: WrittenBlob;
   };
-  /** Learn who answers, before `initialize`. All members are optional. */
+  /**
+   * Learn who answers, before `initialize`. All members are optional, but a connection of the network needs `token`
+   * here or there.
+   */
   "daemon/hello": {
     params: {
       client?: string;
@@ -232,6 +264,7 @@ export interface Methods {
       protocol?: string;
       configDir?: string;
       pid?: number;
+      token?: string;
     };
     result: Hello;
   };
@@ -294,6 +327,76 @@ export interface Methods {
       workspace?: string;
     };
     result: null;
+  };
+  /** Remove a file, or a link as a link. */
+  "files/delete": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      path?: string;
+      session?: string;
+      uri?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** What one folder holds, without hidden files. Sort by name, kind, size or modifiedAt. */
+  "files/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+      /** From the workspace's folder, or from the session's; absent: that folder itself. */
+      path?: string;
+      session?: string;
+      /** `file:` URI, instead of path and session. */
+      uri?: string;
+    };
+    result: Page;
+  };
+  /** A range of a file, 1 MiB at most. As text it is whole characters, at least one. */
+  "files/read": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      path?: string;
+      session?: string;
+      uri?: string;
+      /** Bytes. */
+      offset?: number;
+      length?: number;
+      encoding?: "utf-8" | "base64";
+      /** Answer `unchanged: true` if the file still has it. */
+      ifVersion?: string;
+    };
+    result: FileRange;
+  };
+  /** Give a file new content, or make it: the old content or the new is there, never a mix. */
+  "files/write": {
+    params: {
+      content: Content;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      path?: string;
+      session?: string;
+      uri?: string;
+      /** "": it must not be there; absent: whatever is there. */
+      expectedVersion?: string;
+    };
+    result: WrittenFile;
   };
   /** What is wrong with the files of a workspace, or with one of them. */
   "issues/list": {
@@ -388,7 +491,7 @@ export interface Methods {
     };
     result: Appended;
   };
-  /** Remove a record of messages. */
+  /** Take a message, or a damaged line, out of a transcript. */
   "messages/delete": {
     params: {
       id: string;
@@ -433,7 +536,21 @@ export interface Methods {
     };
     result: Page;
   };
-  /** Change members of a record of messages. */
+  /** Leave the first *keep* messages, or those up to *afterMessage*; `keep: 0` clears the session and its usage. */
+  "messages/truncate": {
+    params: {
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      keep?: number;
+      /** Id of the last message to stay. */
+      afterMessage?: string;
+    };
+    result: Committed;
+  };
+  /** Change members of a message, in place; by its id or as `#<index>`. */
   "messages/update": {
     params: {
       id: string;
@@ -885,6 +1002,18 @@ export interface Notifications {
     workspace?: string;
     reason: "overflow" | "journal" | "epoch" | "reload";
   };
+  /** A file that is no record is there, is another one, or is gone; told to who asked for the topic `files`. */
+  "files/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    path: string;
+    kind: "created" | "changed" | "deleted";
+    version?: string;
+  };
   /** The complete list of one file. */
   "issues/didChange": {
     epoch: string;
@@ -1189,11 +1318,14 @@ export const ERROR_CODES = {
 
 /** Methods that take a `key`: the same change sent again with the same key is made once. */
 export const KEYED: ReadonlySet<string> = new Set([
+  "files/delete",
+  "files/write",
   "labels/create",
   "labels/delete",
   "labels/update",
   "messages/append",
   "messages/delete",
+  "messages/truncate",
   "messages/update",
   "projects/create",
   "projects/delete",
@@ -1223,6 +1355,8 @@ export const READS: ReadonlySet<string> = new Set([
   "events/read",
   "events/subscribe",
   "events/unsubscribe",
+  "files/list",
+  "files/read",
   "issues/list",
   "labels/get",
   "labels/list",

@@ -26,13 +26,15 @@ class Hello:
 @method("daemon/hello", result=Hello, right="none")
 @frozen(kw_only=True)
 class SayHello:
-    """Learn who answers, before `initialize`. All members are optional."""
+    """Learn who answers, before `initialize`. All members are optional, but a connection of the network needs `token`
+    here or there."""
 
     client: str | None = None
     version: str | None = None
     protocol: str | None = None
     config_dir: str | None = None
     pid: int | None = None
+    token: str | None = None
 
 
 @method("daemon/status", result=Record, right="read")

@@ -17,9 +17,10 @@ from craftd.workspace.workspace import Workspace
 
 
 @handles
-def hello(call: Call, params: SayHello) -> Hello:
-    check_major(params.protocol)
+async def hello(call: Call, params: SayHello) -> Hello:
     daemon = daemon_of(call)
+    await daemon.authenticate(call.connection, params.token)
+    check_major(params.protocol)
     return Hello(
         pid=os.getpid(),
         version=VERSION,
