@@ -8,7 +8,7 @@
 import type { Client } from "./client.js";
 import { CraftdError } from "./errors.js";
 import type { Mirrored, Noun } from "./mirror.js";
-import { apply, PatchError } from "./patch.js";
+import { apply, PatchError, type Patch } from "./patch.js";
 import type { Changed, Item, JsonObject, Page } from "./protocol.js";
 import type { ScopeEvent } from "./subscription.js";
 
@@ -138,20 +138,35 @@ export class ListedNoun extends Listed {
 /** The messages of one session. Lines that cannot be read are no messages. */
 export class ListedTranscript extends Listed {
   messages: readonly JsonObject[] | undefined;
-  #session: string;
+  readonly session: string;
   #changed: () => void;
+  #fetch: (id: string) => void;
+  /** Changes of messages that are being fetched. */
+  #patches = new Map<string, { patch: Patch; revision: number }[]>();
 
-  constructor(session: string, changed: () => void) {
+  /** fetch: get the message and hand it to `fill`. */
+  constructor(session: string, changed: () => void, fetch: (id: string) => void) {
     super();
-    this.#session = session;
+    this.session = session;
     this.#changed = changed;
+    this.#fetch = fetch;
+  }
+
+  /** The whole of a message that an event only named, as it was at *revision*. */
+  fill(id: string, value: JsonObject, revision: number): void {
+    const at = this.messages?.findIndex((message) => message["id"] === id && isOmitted(message)) ?? -1;
+    if (!this.messages || at === -1) return;
+    const later = this.#patches.get(id)?.filter((change) => change.revision > revision) ?? [];
+    this.#patches.delete(id);
+    const whole = later.reduce((message, { patch }) => apply(message, patch), value);
+    this.#show(this.messages.with(at, whole));
   }
 
   protected override async read(client: Client, scope: { workspace?: string }): Promise<() => void> {
     const found: JsonObject[] = [];
     let first: Page | undefined;
     try {
-      for await (const page of eachPage(client, "messages/list", { ...scope, session: this.#session })) {
+      for await (const page of eachPage(client, "messages/list", { ...scope, session: this.session })) {
         first ??= page;
         found.push(...page.items.filter(({ info }) => !info || !("raw" in info)).map(({ value }) => value));
       }
@@ -162,13 +177,14 @@ export class ListedTranscript extends Listed {
     return () => {
       this.epoch = first?.epoch ?? this.epoch;
       this.from = first?.revision ?? -1;
+      this.#patches.clear();
       this.#show(first && found);
     };
   }
 
   protected override concerns({ method, params }: Event): boolean {
-    if (method.startsWith("messages/did")) return params.session === this.#session;
-    return (method === "sessions/didDelete" && params.id === this.#session) || (method === "sessions/didCreate" && params.item.id === this.#session);
+    if (method.startsWith("messages/did")) return params.session === this.session;
+    return (method === "sessions/didDelete" && params.id === this.session) || (method === "sessions/didCreate" && params.item.id === this.session);
   }
 
   /** The list may have been read a little later than it says: what is there already is not made twice. */
@@ -194,7 +210,8 @@ export class ListedTranscript extends Listed {
         const at = known.findIndex((message) => message["id"] === params.id);
         const found = known[at];
         if (!found) return false;
-        this.#show(known.with(at, apply(found, params.patch)));
+        if (isOmitted(found)) this.#patches.get(params.id)?.push(params);
+        else this.#show(known.with(at, apply(found, params.patch)));
         return true;
       }
       default:
@@ -203,13 +220,17 @@ export class ListedTranscript extends Listed {
   }
 
   #append(known: readonly JsonObject[], { index, messages, count }: { index: number; messages: JsonObject[]; count: number }): boolean {
-    if (index > known.length || messages.some(isOmitted)) return false;
+    if (index > known.length || messages.some((message) => isOmitted(message) && typeof message["id"] !== "string")) return false;
     const overlap = messages.slice(0, known.length - index);
     const isThere = overlap.every(({ id }, offset) => id !== undefined && known[index + offset]?.["id"] === id);
     const added = messages.slice(overlap.length);
     const ids = new Set(known.map(({ id }) => id));
     if (!isThere || added.some(({ id }) => ids.has(id))) return false;
     if (added.length > 0) this.#show([...known, ...added]);
+    for (const { id } of added.filter(isOmitted)) {
+      this.#patches.set(id as string, []);
+      this.#fetch(id as string);
+    }
     return (this.messages?.length ?? 0) >= count;
   }
 
@@ -219,7 +240,7 @@ export class ListedTranscript extends Listed {
   }
 }
 
-/** Events name a message that is too large for everybody (protocol.md, Events); the list has it whole. */
+/** Events only name a message that is too large for everybody (protocol.md, Events). */
 function isOmitted(message: JsonObject): boolean {
   return typeof message["omitted"] === "number" && Object.keys(message).length === 3;
 }

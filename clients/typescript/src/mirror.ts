@@ -40,7 +40,8 @@ export class Mirror {
   #subscription: Subscription | undefined;
   #at: Position | undefined;
   #listeners = new Set<(change: MirrorChange) => void>();
-  #loading = new Map<Listed, number>();
+  /** Lists and messages that are being read, and the how manieth time. */
+  #loading = new Map<object, number>();
   #waiting: { resolve(): void; reject(error: Error): void }[] = [];
   #failure: Error | undefined;
 
@@ -128,7 +129,21 @@ export class Mirror {
   }
 
   #transcript(session: string): ListedTranscript {
-    return new ListedTranscript(session, () => this.#tell({ noun: "messages", session }));
+    const changed = (): void => this.#tell({ noun: "messages", session });
+    const listed: ListedTranscript = new ListedTranscript(session, changed, (id) => void this.#fetch(listed, id));
+    return listed;
+  }
+
+  async #fetch(listed: ListedTranscript, id: string): Promise<void> {
+    const task = {};
+    this.#loading.set(task, 1);
+    try {
+      const { item, revision } = await this.#client.call("messages/get", { ...this.#scope(), session: listed.session, id, fields: ["*"] });
+      listed.fill(id, item.value, revision);
+    } catch {
+      if (this.#transcripts.get(listed.session) === listed && !this.#failure) this.#load(listed);
+    }
+    this.#loaded(task);
   }
 
   /** Subscribes to what is mirrored now. For a moment the old subscription and the new one tell the same. */
@@ -189,8 +204,8 @@ export class Mirror {
     })();
   }
 
-  #loaded(listed: Listed): void {
-    this.#loading.delete(listed);
+  #loaded(task: object): void {
+    this.#loading.delete(task);
     if (this.#loading.size === 0) for (const waiting of this.#waiting.splice(0)) waiting.resolve();
   }
 
