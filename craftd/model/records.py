@@ -41,3 +41,10 @@ def version_of(record: Record, volatile: frozenset[str] = frozenset()) -> str:
     """
     kept = {key: value for key, value in record.items() if key not in volatile}
     return hashlib.blake2b(json_text.canonical(kept), digest_size=8).hexdigest()
+
+
+def milliseconds(value: Any) -> int | None:
+    """*value* as whole milliseconds if it is a time that the app can tell apart from its neighbours, else None."""
+    if type(value) is int or type(value) is float:
+        return int(value) if abs(value) < 2**53 else None
+    return None

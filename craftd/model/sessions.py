@@ -159,6 +159,12 @@ def permission_mode(raw: object) -> str | None:
     return _SPELLINGS.get(js_trim(raw).lower()) if isinstance(raw, str) else None
 
 
+def status_of(value: Record) -> str:
+    """Id of the status that a session counts under."""
+    status = value.get("sessionStatus")
+    return status if isinstance(status, str) and status else DEFAULT_STATUS
+
+
 def matches_state(value: Record, state: str, closed_statuses: Container[str]) -> bool:
     """Whether a session belongs to one of STATES. A status the workspace does not know counts as open."""
     if state == "all":
@@ -166,7 +172,7 @@ def matches_state(value: Record, state: str, closed_statuses: Container[str]) ->
     archived = value.get("isArchived") is True
     if archived or state == "archived":
         return archived and state == "archived"
-    closed = (value.get("sessionStatus") or DEFAULT_STATUS) in closed_statuses
+    closed = status_of(value) in closed_statuses
     return state == "active" or closed == (state == "completed")
 
 

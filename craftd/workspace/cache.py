@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
 from attrs import define
 
 from craftd.model import json_text
@@ -24,11 +25,10 @@ from craftd.workspace.rows import Place, SessionRow
 
 log = logging.getLogger(__name__)
 
-FORM: Final = 3
+FORM: Final = 4
 """Of the file; another number is thrown away."""
 
-_SECOND: Final = 1_000_000_000
-"""A time in ns has 19 digits, and JSON text with that many in a row is parsed slowly."""
+_BIG: Final = 1 << 63
 
 Documents = dict[str, dict[str, dict[str, Record]]]
 """Published records: noun -> document -> id -> value."""
@@ -45,12 +45,21 @@ class Known:
 def read(path: Path, place: Place) -> Known | None:
     """None on any doubt."""
     try:
-        content = json_text.loads(path.read_bytes())
+        content = _parsed(path.read_bytes())
         if content["form"] != FORM or content["root"] != str(place.root):
             return None
-        return Known({row[0]: _row(row, place) for row in content["sessions"]}, content["documents"])
+        documents = json_text.loads(content["documents"])
+        return Known({row[0]: _row(row, place) for row in content["sessions"]}, documents)
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return None
+
+
+def _parsed(data: bytes) -> Any:
+    """No number of the file has more than 64 bits: what people wrote is text inside of it."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:  # half a surrogate pair in a preview
+        return json_text.loads(data)
 
 
 def write(path: Path, place: Place, rows: Iterable[SessionRow], documents: Mapping[str, Any]) -> None:
@@ -58,8 +67,8 @@ def write(path: Path, place: Place, rows: Iterable[SessionRow], documents: Mappi
     content = {
         "form": FORM,
         "root": str(place.root),
-        "sessions": [_from_row(row) for row in rows if row.fingerprint is not None],
-        "documents": documents,
+        "sessions": [_from_row(row) for row in rows if row.fingerprint is not None and abs(row.at) < _BIG],
+        "documents": json_text.dumps(documents).decode(),
     }
     try:
         if not path.parent.is_dir():
@@ -74,7 +83,7 @@ def _from_row(row: SessionRow) -> list[Any]:
     assert mark is not None
     return [
         row.id,
-        [mark.device, mark.inode, mark.size, mark.links, *divmod(mark.mtime_ns, _SECOND)],
+        [mark.device, mark.inode, mark.size, mark.links, mark.mtime_ns],
         row.header.decode(),
         row.at,
         row.derived,
@@ -84,7 +93,7 @@ def _from_row(row: SessionRow) -> list[Any]:
 
 
 def _row(cached: list[Any], place: Place) -> SessionRow:
-    id, (device, inode, size, links, seconds, rest), header, at, derived, damage, body = cached
-    mark = Fingerprint(device, inode, size, seconds * _SECOND + rest, links)
+    id, (device, inode, size, links, mtime_ns), header, at, derived, damage, body = cached
+    mark = Fingerprint(device, inode, size, mtime_ns, links)
     known = None if body is None else Body(*body)
     return SessionRow(id, place, header.encode(), mark, at, derived, tuple(damage), known)

@@ -66,12 +66,12 @@ def _label(workspace: Workspace, wanted: Any) -> Test:
 
 def _status(wanted: Any) -> Test:
     ids = _strings("status", wanted)
-    return lambda row: (row.value.get("sessionStatus") or sessions.DEFAULT_STATUS) in ids
+    return lambda row: sessions.status_of(row.value) in ids
 
 
 def _field(name: str, field: str, wanted: Any) -> Test:
     ids = _strings(name, wanted)
-    return lambda row: row.value.get(field) in ids
+    return lambda row: isinstance(id := row.value.get(field), str) and id in ids
 
 
 def _flag(name: str, field: str, wanted: Any) -> Test:

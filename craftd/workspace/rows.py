@@ -8,7 +8,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from craftd.model import json_text, sessions
-from craftd.model.records import Item, Record, version_of
+from craftd.model.records import Item, Record, milliseconds, version_of
 from craftd.store.atomic import Fingerprint
 from craftd.store.lines import Body
 from craftd.store.table import Damage
@@ -162,11 +162,10 @@ def header_text(header: Record) -> bytes:
 
 
 def sort_time(header: Record) -> int:
-    """What the default order goes by: last message, else last use; ms, 0 when neither is a number."""
+    """What the default order goes by: last message, else last use; ms, 0 when neither is a time."""
     for name in ("lastMessageAt", "lastUsedAt"):
-        value = header.get(name)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return int(value)
+        if (at := milliseconds(header.get(name))) is not None:
+            return at
     return 0
 
 
