@@ -20,7 +20,7 @@ from craftd.store import disk
 from craftd.store.locks import AppLock
 from craftd.workspace.guard import Guard
 from craftd.workspace.journal import Origin
-from craftd.workspace.sessions import AppendMessages
+from craftd.workspace.messages import AppendMessages
 from craftd.workspace.workspace import Surroundings, Workspace
 
 STEP = 3000

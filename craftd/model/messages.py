@@ -5,6 +5,7 @@ Source: app 0.11.1, golden `vectors.preview` and `vectors.headerComputed`.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,10 +13,12 @@ from typing import Any
 from attrs import frozen
 
 from craftd.errors import Issue
+from craftd.model import patch as patches
 from craftd.model.json_text import JS_WHITESPACE, utf16_cut, utf16_length
 from craftd.model.noun import Noun
+from craftd.model.patch import Patch
 from craftd.model.portable import TOKEN, occurrences
-from craftd.model.records import Record, milliseconds
+from craftd.model.records import Record
 
 MESSAGE_TYPES = frozenset({"user", "assistant", "tool", "error", "status", "info", "warning", "plan", "auth-request"})
 LAST_ROLES = frozenset({"user", "assistant", "plan", "tool", "error"})
@@ -77,8 +80,9 @@ class Counters:
             elif role == "user" and not done:
                 done = True
                 text = preview(record.get("content"), self.directory)
-            if (at := milliseconds(record.get("timestamp"))) is not None:
-                timestamp = at
+            at = record.get("timestamp")
+            if type(at) is int or (type(at) is float and abs(at) < 2**53):
+                timestamp = int(at)
         if not (isinstance(role, str) and role in LAST_ROLES):
             role = None
         return Counters(count, role, _string(last_final), text, done, timestamp, _string(last_id), self.directory)
@@ -128,6 +132,33 @@ def normalise(record: Record) -> Record:
             stored["type"] = record[name]
             break
     return stored
+
+
+def patched(record: Record, patch: Patch) -> Record:
+    """The stored message *record* after *patch*, its members where they stood and new ones before the last `type`."""
+    new = {key: value for key, value in patches.apply(record, patch).items() if key in record or key not in _LIVE_ONLY}
+    if new.keys() <= record.keys() or next(reversed(record), None) != "type" or "type" not in new:
+        return new
+    return {**{key: value for key, value in new.items() if key != "type"}, "type": new["type"]}
+
+
+def validate_change(old: Record, new: Record) -> list[Issue]:
+    """What is wrong with *new* as the successor of *old*; faults that *old* had already are none of it."""
+    known = {(issue.path, issue.message) for issue in validate(old)}
+    issues = [issue for issue in validate(new) if (issue.path, issue.message) not in known]
+    if old.get("id") != new.get("id"):
+        issues.append(Issue(path="id", message="cannot be changed"))
+    if not _is_finite(new):
+        issues.append(Issue(path="", message="holds a number that JSON cannot say, and would lose it"))
+    return issues
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def is_message(record: object) -> bool:
@@ -211,7 +242,7 @@ def _string(value: object) -> str | None:
 
 MESSAGES = Noun(
     name="messages",
-    verbs=frozenset({"list", "get"}),
+    verbs=frozenset({"list", "get", "update", "delete"}),
     parents=("session",),
     id_pattern=re.compile(r"[^\x00-\x1f]{1,200}"),
     fields=("id", "type", "timestamp"),

@@ -271,18 +271,67 @@ SESSIONS = Noun(
 )
 
 
-def following(header: Record, counters: Counters, records: Sequence[Record]) -> Record:
-    """*header* with the values that follow from *records* appended; counters: after them."""
-    counted = counters.header_fields()
-    new = {name: value for name, value in header.items() if name not in _COUNTED or name in counted} | counted
+def following(header: Record, counters: Counters, records: Sequence[Record], *, viewed: bool = False) -> Record:
+    """*header* with the values that follow from *records* appended; counters: after them.
+
+    A final message makes the session unread; one that is *viewed* has been read up to it.
+    """
+    new = _counting(header, counters)
     times = [record["timestamp"] for record in records if isinstance(record.get("timestamp"), int)]
     if times:
         for name in ("lastMessageAt", "lastUsedAt"):
             known = new.get(name)
             new[name] = max(times[-1], known) if isinstance(known, int) else times[-1]
     if any(map(is_final, records)):
-        new["hasUnread"] = True
+        new = _read(new) if viewed else {**new, "hasUnread": True}
     return new if new.keys() <= header.keys() else ordered(new)
+
+
+def after_edit(
+    header: Record, counters: Counters, removed: Container[str], *, news: bool = False, viewed: bool = False
+) -> Record:
+    """*header* with the values that follow from messages that were changed or *removed* (by id); counters: after that.
+
+    news: a message became a final one. Times stay: they say when something was last said, not what is left of it.
+    """
+    new = _counting(header, counters)
+    if news:
+        new = _read(new) if viewed else {**new, "hasUnread": True}
+    if counters.last_final_id is None and new.get("hasUnread") is True:
+        new["hasUnread"] = False
+    if new.get("lastReadMessageId") in removed:
+        if new.get("hasUnread") is True or counters.last_final_id is None:
+            del new["lastReadMessageId"]
+        else:
+            new["lastReadMessageId"] = counters.last_final_id
+    return ordered(new)
+
+
+def cleared(header: Record) -> Record:
+    """*header* of a session whose messages were all taken away: the provider's conversation ends with them, too."""
+    new = {name: value for name, value in header.items() if name != "sdkSessionId"}
+    return {**new, "tokenUsage": dict(ZERO_USAGE)}
+
+
+def marked_read(header: Record) -> Record:
+    """*header* of a session of which everything was read; the same object if that is what it says."""
+    new = _read(header)
+    return header if new == header else ordered(new)
+
+
+def _read(header: Record) -> Record:
+    new = dict(header)
+    if new.get("hasUnread") is True:
+        new["hasUnread"] = False
+    final = new.get("lastFinalMessageId")
+    if isinstance(final, str):
+        new["lastReadMessageId"] = final
+    return new
+
+
+def _counting(header: Record, counters: Counters) -> Record:
+    counted = counters.header_fields()
+    return {name: value for name, value in header.items() if name not in _COUNTED or name in counted} | counted
 
 
 def caught_up(header: Record, counters: Counters) -> Record:

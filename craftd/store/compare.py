@@ -16,6 +16,12 @@ from craftd.store.table import Table
 REMEMBERED_BYTES: Final = 1 << 20
 """Acknowledged lines kept in memory, for a foreign program that overwrites the file in place."""
 
+REMEMBERED_FORMS: Final = 16
+"""Earlier contents known of one line that we change again and again."""
+
+REMEMBERED_GONE: Final = 10_000
+"""Lines we took out that are recognised when a program saves an older copy of the file."""
+
 
 @frozen
 class Foreign:
@@ -25,7 +31,8 @@ class Foreign:
     said before, None where that cannot be found any more. deleted: ids of lines that are gone for good.
     lost_own: lines (without LF) that we had acknowledged since opening and that their save dropped. reverted:
     (position, our line) where their save brought back what a line said before we changed it. Both are to be put back.
-    unrecoverable: how many of those could not be found any more.
+    unrecoverable: how many of those could not be found any more. returned: positions, among those appended, of lines
+    that we had taken out and that their save brought back as they were; they are to be taken out again.
     in_order: every line that vanished had an id of its own, none changed its place, and what is new stands at the end;
     otherwise a list of single changes cannot describe what happened.
     """
@@ -39,6 +46,7 @@ class Foreign:
     lost_own: tuple[bytes, ...] = ()
     reverted: tuple[tuple[int, bytes], ...] = ()
     unrecoverable: int = 0
+    returned: tuple[int, ...] = ()
     in_order: bool = True
 
 
@@ -48,8 +56,10 @@ class Ours:
     def __init__(self) -> None:
         self.lines: dict[int, bytes] = {}
         """The latest lines by digest, oldest first, REMEMBERED_BYTES at most."""
-        self.earlier: dict[str, int] = {}
-        """For each line we changed, by id, the digest it had before."""
+        self.earlier: dict[str, tuple[int, ...]] = {}
+        """For each line we changed, by id, the digests it had before: the first, and the latest."""
+        self._gone: dict[str, tuple[int, ...]] = {}
+        """The same for each line we took out, with the last one; oldest first."""
         self._latest: dict[str, int] = {}
         self._bytes = 0
 
@@ -61,6 +71,7 @@ class Ours:
         digest = hash(line)
         if identity is not None:
             self._latest[identity] = digest
+            self._gone.pop(identity, None)
         if digest in self.lines:
             return
         self.lines[digest] = line
@@ -73,11 +84,23 @@ class Ours:
     def edited(self, old: Table, edits: Iterable[Edit]) -> None:
         """The lines of *old* were changed by *edits*."""
         for edit in edits:
-            if edit.position is not None and edit.line is not None:
-                identity = old.ids[edit.position]
-                self.remember(edit.line, identity)
+            for position in edit.positions:
+                identity = old.ids[position]
                 if identity is not None:
-                    self.earlier[identity] = old.digests[edit.position]
+                    first, *later = (*self.earlier.pop(identity, ()), old.digests[position])
+                    forms = (first, *later[-REMEMBERED_FORMS:])
+                    if edit.line is None:
+                        self._gone[identity] = forms
+                    else:
+                        self.earlier[identity] = forms
+                if edit.line is not None:
+                    self.remember(edit.line, identity)
+        for identity in list(self._gone)[: max(0, len(self._gone) - REMEMBERED_GONE)]:
+            del self._gone[identity]
+
+    def took_out(self, table: Table, position: int) -> bool:
+        """Whether this line of *table* is one that we took out."""
+        return table.digests[position] in self._gone.get(table.ids[position] or "", ())
 
 
 def compared(
@@ -86,12 +109,12 @@ def compared(
     header_before: Record | None,
     header_after: Record | None,
     *,
-    earlier: Mapping[str, int],
+    earlier: Mapping[str, tuple[int, ...]],
     line_of: Callable[[int], bytes | None],
 ) -> Foreign:
     """How *new* came from *old*; what is still there of our own lines is marked as such in *new*.
 
-    earlier: for each line we changed, the digest it had before. line_of: bytes of the line at an old position, None if
+    earlier: for each line we changed, the digests it had before. line_of: bytes of the line at an old position, None if
     they cannot be found any more.
     """
     what = _difference(old, new, earlier)
@@ -128,7 +151,7 @@ class _Difference:
     in_order: bool
 
 
-def _difference(old: Table, new: Table, earlier: Mapping[str, int]) -> _Difference:
+def _difference(old: Table, new: Table, earlier: Mapping[str, tuple[int, ...]]) -> _Difference:
     """Lines are the same line if they have the same id; without one, if they are equal."""
     before, after = _by_key(old), _by_key(new)
     appended: list[int] = []
@@ -144,7 +167,7 @@ def _difference(old: Table, new: Table, earlier: Mapping[str, int]) -> _Differen
         kept.append(at)
         last_kept = position
         if old.digests[at] != new.digests[position]:
-            if old.own[at] and isinstance(key, str) and earlier.get(key) == new.digests[position]:
+            if old.own[at] and isinstance(key, str) and new.digests[position] in earlier.get(key, ()):
                 reverted.append((position, at))
             else:
                 changed.append((position, at))

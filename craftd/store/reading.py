@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 from bisect import bisect_left
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
@@ -15,6 +16,7 @@ from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.lines import Body, Scan, Segment, new_digest, same_beginning, segment
 from craftd.store.locate import damage_of_place, in_linked_folder, locate, scan_file
+from craftd.store.recount import recounted
 from craftd.store.table import Damage, Table
 
 RECENT: Final = 2000
@@ -111,9 +113,39 @@ class Reading:
             position = self._table.position_of(index)
             return "" if position is None else self._table.ids[position] or f"#{index}"
 
-    def find(self, identity: str) -> int | None:
-        """Position of the message *identity* (of equal ids the first), `#<index>`, or damaged line `~<byte offset>`."""
-        position = self._table.find(identity)
+    @property
+    def flaws(self) -> Mapping[int, Damage]:
+        """What is wrong with single lines, by position."""
+        return self._table.flaws
+
+    def id_of(self, position: int) -> str | None:
+        """Of the message at *position*."""
+        return self._table.ids[position]
+
+    def digest_of(self, position: int) -> int:
+        """Hash of the line at *position*."""
+        return self._table.digests[position]
+
+    def index_of(self, position: int) -> int | None:
+        """Number of the message at *position*, None for a damaged line."""
+        return self._table.index_of(position)
+
+    def position_of(self, index: int) -> int | None:
+        """Position of message number *index*."""
+        return self._table.position_of(index)
+
+    def recent_position(self, identity: str) -> int | None:
+        """Position of what `recent` answers."""
+        return self._recent.get(identity)
+
+    def counters_with(self, changed: Mapping[int, Record | None]) -> Counters:
+        """What the lines would add up to with the messages at some positions *changed* (None = taken out)."""
+        return recounted(self._table, changed, lambda position: self.read(position, position + 1)[0].record)
+
+    def find(self, identity: str, start: int = 0) -> int | None:
+        """Position of the message *identity* (of equal ids the first from *start* on), `#<index>`, or damaged line
+        `~<byte offset>`."""
+        position = self._table.find(identity, start)
         if position is None and identity[:1] in ("#", "~") and identity[1:].isdecimal() and len(identity) < 20:
             number = int(identity[1:])
             if identity[0] == "#":

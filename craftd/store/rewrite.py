@@ -49,6 +49,7 @@ class Prepared:
 
     first_line: the new line 1 with its LF, None = everything before the body was copied as it is.
     length: bytes of the old body that were copied. generation: of the transcript it was made from.
+    replaced: the lines that are others in it, as they were asked for.
     """
 
     temporary: Path
@@ -57,6 +58,7 @@ class Prepared:
     edits: tuple[Edit, ...]
     length: int
     generation: int
+    replaced: Mapping[int, bytes | None]
     spent: bool = field(default=False, init=False)
 
     def discard(self) -> None:
@@ -98,7 +100,7 @@ def edits_for(
     edits += [Edit(start, stop, data) for start, stop, data in table.padding]
     edits.sort(key=lambda edit: (edit.start, edit.stop))
     done = 0
-    kept = []
+    kept: list[Edit] = []
     for edit in edits:
         # Padding inside the gap that goes with a line taken out.
         if edit.start < done:

@@ -185,6 +185,8 @@ class Transcript(Reading):
             foreign = Foreign(*headers, appended=tuple(range(len(old), len(found.table))))
         else:
             foreign = compared(old, found.table, *headers, earlier=self._ours.earlier, line_of=self._old_line)
+        returned = tuple(position for position in foreign.appended if self._ours.took_out(found.table, position))
+        foreign = evolve(foreign, returned=returned)
         for position in foreign.appended:
             # Ours from an append that met theirs: in the file, and the caller's next try only confirms it.
             found.table.own[position] = found.table.digests[position] in self._unsure
@@ -277,7 +279,7 @@ class Transcript(Reading):
                 first_line = None if header is None else sessions.header_line(header, self.directory) + b"\n"
                 temporary = atomic.temporary_beside(target)
                 fd = disk.create(temporary)
-                prepared = Prepared(temporary, fd, first_line, edits, length, generation)
+                prepared = Prepared(temporary, fd, first_line, edits, length, generation, dict(replaced))
                 try:
                     disk.keep_mode_and_owner(fd, os.fstat(source))
                     if first_line is None:

@@ -14,7 +14,7 @@ from craftd.model import patch as patches
 from craftd.model import sessions as session_rules
 from craftd.model.ids import is_session_id
 from craftd.model.portable import expand_line, parse_line
-from craftd.model.records import Record, version_of
+from craftd.model.records import Record
 from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.compare import Foreign
@@ -22,7 +22,7 @@ from craftd.store.lines import Body, Segment, compare_body, read_head
 from craftd.store.locate import ABSENCE_MS
 from craftd.store.table import Damage
 from craftd.store.transcript import Transcript
-from craftd.workspace import telling
+from craftd.workspace import debts, telling
 from craftd.workspace.journal import Change
 from craftd.workspace.rows import Place, SessionRow, damage_json, row_of, sort_time
 from craftd.workspace.tables import Table, issue_changes
@@ -37,6 +37,9 @@ VERIFY_AT_ONCE: Final = 2 * 1024 * 1024
 
 EMPTY_AFTER_MS: Final = 60_000
 """Age from which a folder without a transcript is reported: a younger one may be about to get it."""
+
+DELETED_ONE_BY_ONE: Final = 200
+"""Messages that are announced as deleted one after the other; of more, readers get the transcript anew."""
 
 EVENT_BYTES: Final = 1024 * 1024
 """Messages of one `messages/didAppend` that announces a foreign edit."""
@@ -186,7 +189,7 @@ def look(unit: SessionUnit) -> list[Change]:
         else:
             _let_finish(unit)
             foreign = _found(transcript.reload, unit)
-            unit.owed += [parse_line(line, unit.directory) for line in foreign.lost_own]
+            unit.owed += debts.owed(foreign, transcript)
         if told and foreign is not None:
             return _reloaded(unit, transcript, foreign)
         return _met(unit, transcript)
@@ -279,20 +282,16 @@ def _reloaded(unit: SessionUnit, transcript: Transcript, foreign: Foreign) -> li
         merged = patches.merge(foreign.header_before or mine, mine, foreign.header_after)
         header = session_rules.caught_up(merged, transcript.counters)
     changes: list[Change] = []
-    if not foreign.in_order:
+    gone = [*foreign.deleted, *(parse_line(line, unit.directory)["id"] for line in foreign.lost_own)]
+    if not foreign.in_order or len(gone) > DELETED_ONE_BY_ONE:
         changes += _replaced(unit, transcript, 0)
     else:
-        gone = [*foreign.deleted, *_ids(unit.owed[len(unit.owed) - len(foreign.lost_own) :])]
-        changes += telling.messages_deleted(unit.id, gone)
+        changes += [telling.message_deleted(unit.id, id) for id in gone]
         changes += _changed(unit, transcript, foreign)
     unit.header = header
     unit.rebase(behind=old.behind)
     assert unit.row is not None
     return changes + _line_one(unit.row, old) + damage_changes(old, unit.row)
-
-
-def _ids(records: Iterable[Record]) -> list[str]:
-    return [record["id"] for record in records if isinstance(record.get("id"), str)]
 
 
 def _line_one(row: SessionRow, old: SessionRow) -> list[Change]:
@@ -305,16 +304,16 @@ def _changed(unit: SessionUnit, transcript: Transcript, foreign: Foreign) -> lis
     From the first line on whose earlier content is not known any more, readers get everything anew.
     """
     changes: list[Change] = []
-    for position, before in zip(foreign.changed, foreign.changed_from, strict=True):
+    before = dict(zip(foreign.changed, foreign.changed_from, strict=True))
+    before |= dict(foreign.reverted)
+    for position, line in sorted(before.items()):
         [segment] = transcript.read(position, position + 1)
-        patch = None
-        if before is not None and segment.record is not None and transcript.find(message_id(segment)) == position:
-            patch = patches.diff(parse_line(before, unit.directory), segment.record)
-        if patch is None or len(json_text.dumps(patch)) > telling.EVENT_BODY:
+        id = message_id(segment)
+        if line is None or segment.record is None or transcript.find(id) != position:
             return changes + _replaced(unit, transcript, position)
-        if patch and segment.record is not None:
-            version = version_of(segment.record)
-            changes.append(telling.message_changed(unit.id, message_id(segment), version, patch))
+        old = parse_line(line, unit.directory)
+        if patches.diff(old, segment.record):
+            changes.append(telling.message_changed(unit.id, id, old, segment.record, segment.length))
     return changes + (_appended(unit, transcript, foreign.appended[0]) if foreign.appended else [])
 
 

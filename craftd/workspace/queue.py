@@ -297,10 +297,12 @@ class Queue:
                 return foreign + failed(group, error)
             if changes:
                 foreign.append(Outcome(DISK, changes))
-            mended = unit.mend()
-            outcomes = [Outcome(DAEMON, mended)] if mended else []
-            outcomes += [self._plan(unit, pending) for pending in group]
+            mended: list[Change] = []
+            outcomes: list[Outcome] = []
             try:
+                mended = unit.mend()
+                outcomes = [Outcome(DAEMON, mended)] if mended else []
+                outcomes += [self._plan(unit, pending) for pending in group]
                 if unit.dirty:
                     with self.scope.writing(unit):
                         unit.write()
@@ -342,6 +344,8 @@ class Queue:
     def _plan(self, unit: Unit, pending: Pending) -> Outcome:
         try:
             planned = pending.commit.plan(unit, self.scope.now())
+        except ForeignWrite:
+            raise  # what it looked at is not there any more: look again
         except Exception as error:
             return Outcome(pending.commit.origin, pending=pending, error=as_failure(error))
         return Outcome(pending.commit.origin, planned.changes, pending, planned.answer)

@@ -1,11 +1,10 @@
-"""Sessions inside a round: the unit that writes one session's file, and the commits that change it."""
+"""Sessions inside a round: the unit that writes one session's file, and the commits of line 1 and the folder."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from attrs import define, field
 
@@ -13,25 +12,25 @@ from craftd.errors import (
     AlreadyExists,
     Busy,
     Corrupt,
-    InvalidParams,
     Issue,
     NotFound,
     Ref,
     ValidationFailed,
     VersionConflict,
 )
-from craftd.model import json_text, messages, portable, sessions
 from craftd.model import patch as patches
-from craftd.model.ids import new_message_id
-from craftd.model.messages import Counters
+from craftd.model import portable, sessions
+from craftd.model.messages import is_final
 from craftd.model.records import Item, Record, version_of
 from craftd.store import atomic, confine, disk
 from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
-from craftd.workspace import foreign, telling
+from craftd.workspace import debts, foreign, telling
 from craftd.workspace.changes import Updated
 from craftd.workspace.commit import Commit, Planned, Unit
+from craftd.workspace.debts import Debt
+from craftd.workspace.draft import Draft
 from craftd.workspace.index import Index
 from craftd.workspace.journal import Change
 from craftd.workspace.rows import Place, SessionRow, row_of
@@ -46,7 +45,8 @@ class SessionUnit(Unit):
     """One session inside a round.
 
     header: line 1 as it would be written now, in stored form, lazy values included; None = unreadable or no session.
-    gone: the folder is not there (any more). owed: messages that we acknowledged and a foreign save dropped.
+    gone: the folder is not there (any more). owed: what we acknowledged and a foreign save undid.
+    viewed: somebody has it on the screen.
     """
 
     key: str
@@ -57,7 +57,8 @@ class SessionUnit(Unit):
     row: SessionRow | None
     header: Record | None = None
     gone: bool = False
-    owed: list[Record] = field(factory=list)
+    owed: list[Debt] = field(factory=list)
+    viewed: bool = False
     prepared: Prepared | None = None
     id: str = field(init=False)
     directory: str = field(init=False)
@@ -65,9 +66,7 @@ class SessionUnit(Unit):
     _row_met: SessionRow | None = None
     _header_base: Record | None = None
     _shown: tuple[Record, Record] | None = None
-    _counters: Counters | None = None
-    _records: list[Record] = field(factory=list)
-    _lines: list[bytes] = field(factory=list)
+    _draft: Draft | None = None
     _mended: bool = False
     _rewrite: bool = False
     _new: bool = False
@@ -89,7 +88,7 @@ class SessionUnit(Unit):
 
     @property
     def dirty(self) -> bool:
-        return bool(self._lines) or self._rewrite or self._new or self._confirm or self._delete is not None
+        return self.draft.touched or self._rewrite or self._new or self._confirm or self._delete is not None
 
     @property
     def rewrites(self) -> bool:
@@ -144,38 +143,37 @@ class SessionUnit(Unit):
         return version_of(self.header, sessions.VOLATILE)
 
     @property
-    def count(self) -> int:
-        """Messages, staged ones included."""
-        return (self.transcript.counters.count if self.transcript is not None else 0) + len(self._records)
-
-    @property
-    def tail(self) -> str:
-        """Id of the last message, "" for an empty transcript."""
-        if self._records:
-            return str(self._records[-1].get("id", ""))
-        return self.transcript.tail_id if self.transcript is not None else ""
-
-    def recent(self, id: str) -> Record | None:
-        """The message *id*, if it is staged, among the last 2,000, or was appended by this daemon."""
-        for record in reversed(self._records):
-            if record.get("id") == id:
-                return record
-        return self.transcript.recent(id) if self.transcript is not None else None
+    def draft(self) -> Draft:
+        """The messages, staged ones included."""
+        if self._draft is None:
+            self._draft = Draft(self.transcript, self.directory)
+        return self._draft
 
     def append(self, records: Sequence[Record], header: Record | None = None) -> list[int]:
         """Stage new messages, and *header* if more changed than what follows from them; bytes of each one's line."""
-        counters = self._counters or (
-            self.transcript.counters if self.transcript is not None else Counters(directory=self.directory)
-        )
-        self._counters = counters.extend(records)
-        self._records += records
-        lines = [portable.dump_line(record, self.directory) for record in records]
-        self._lines += lines
+        sizes = self.draft.append(records)
         base = header if header is not None else self.header
         assert base is not None
         self._rewrite = self._rewrite or header is not None
-        self.header = sessions.following(base, self._counters, records)
-        return list(map(len, lines))
+        self.header = sessions.following(base, self.draft.counters, records, viewed=self.viewed)
+        return sizes
+
+    def replace(self, position: int, record: Record) -> int:
+        """Stage another content of a message; bytes of its line."""
+        assert self.header is not None
+        before = self.draft.read(position).record
+        size = self.draft.replace(position, record)
+        news = is_final(record) and not (before is not None and is_final(before))
+        self.change(sessions.after_edit(self.header, self.draft.counters, (), news=news, viewed=self.viewed))
+        return size
+
+    def take_out(self, positions: Sequence[int], header: Record | None = None) -> None:
+        """Stage that some lines go away, and *header* if more changed than what follows from that."""
+        base = header if header is not None else self.header
+        assert base is not None
+        removed = {id for position in positions if (id := self.draft.id_of(position)) is not None}
+        self.draft.take_out(positions)
+        self.change(sessions.after_edit(base, self.draft.counters, removed))
 
     def confirm(self) -> None:
         """Stage that what the file holds already is safe there."""
@@ -207,7 +205,7 @@ class SessionUnit(Unit):
         return foreign.damage_changes(self._row_met, self.row)
 
     def mend(self, *, patient: bool = True) -> list[Change]:
-        """Put back what is owed, behind what is there now.
+        """Do again what a foreign save undid; lost messages go behind what is there now.
 
         patient: not behind a torn line, which somebody may be about to complete. Never into a file without a line 1.
         """
@@ -218,13 +216,17 @@ class SessionUnit(Unit):
             return []
         if patient and any(damage.code == "torn-tail" for damage in transcript.damage):
             return []
-        self.owed[:] = [record for record in self.owed if transcript.find(record["id"]) is None]
-        if not self.owed:
+        old = self.value()
+        changes, lost = debts.pay(self.owed, self)
+        if lost:
+            index = self.draft.count
+            sizes = self.append(lost)
+            changes.append(telling.appended(self.id, index, lost, sizes, self.draft.count))
+        if not changes:
+            self.owed.clear()
             return []
-        old, index = self.value(), self.count
-        sizes = self.append(self.owed)
         self._mended = True
-        return [telling.appended(self.id, index, self.owed, sizes, self.count), *self.changed_since(old)]
+        return [*changes, *self.changed_since(old)]
 
     def changed_since(self, old: Record) -> list[Change]:
         """What leads readers from the value *old* to what is staged."""
@@ -251,29 +253,33 @@ class SessionUnit(Unit):
             assert self.header is not None
             line = sessions.header_line(self.header, self.directory)
             try:
-                create_session(self.folder, [line, *self._lines])
+                create_session(self.folder, [line, *self.draft.lines])
             except DirectoryNotFlushed:
                 self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
                 raise
             self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
         elif self.transcript is not None:
+            draft = self.draft
             if not self._rewrite:
-                if self._lines:
-                    self.transcript.append(self._lines, self._records)
+                if draft.lines:
+                    self.transcript.append(draft.lines, draft.records)
                 else:
                     self.transcript.make_safe()
                 return
+            if draft.lost:
+                keep_beside(self.place.root, self.folder, draft.lost)
             prepared, self.prepared = self.prepared, None
             self.header = self.complete()
             if (
                 prepared is not None
+                and prepared.replaced == draft.replaced
                 and prepared.first_line == sessions.header_line(self.header, self.directory) + b"\n"
             ):
-                self.transcript.finish(prepared, self._lines)
+                self.transcript.finish(prepared, draft.lines)
                 return
             if prepared is not None:
                 prepared.discard()
-            self.transcript.rewrite(self.header, self._lines)
+            self.transcript.rewrite(self.header, draft.lines, replaced=draft.replaced)
 
     def complete(self) -> Record:
         """The header with what every rewrite brings up to date."""
@@ -306,7 +312,7 @@ class SessionUnit(Unit):
         if self._delete is None and self.transcript is not None and self.header is not None:
             version = self.version
             was_behind = self.row is not None and self.row.behind
-            self.rebase(behind=not (self._rewrite or self._new) and (was_behind or bool(self._lines)))
+            self.rebase(behind=not (self._rewrite or self._new) and (was_behind or self.draft.touched))
             assert self.row is not None
             self.row.remember(self.header, self.value(), version)
         if self._mended or self.gone:
@@ -320,7 +326,7 @@ class SessionUnit(Unit):
 
     def _forget_staged(self) -> None:
         self._mended = False
-        self._records, self._lines, self._counters = [], [], None
+        self._draft = None
         self._rewrite, self._new, self._confirm, self._delete = False, False, False, None
 
     def publish(self) -> None:
@@ -337,6 +343,28 @@ def create_session(folder: Path, lines: Sequence[bytes]) -> None:
         disk.make_directory(parent)
         disk.flush_directory(parent.parent)
     atomic.create_folder(folder, {"session.jsonl": b"".join(line + b"\n" for line in lines)}, SUBFOLDERS)
+
+
+UNREADABLE = ".unreadable.jsonl"
+"""Beside a transcript: lines that went away although not everything in them could be read. The app skips dot files."""
+
+
+def keep_beside(root: Path, folder: Path, lines: Sequence[bytes]) -> None:
+    """Append *lines* to what is kept of the session in *folder*, durably. Raises: Forbidden, OSError."""
+    path = folder / UNREADABLE
+    confine.check_writable(root, path)
+    data = b"".join(line + b"\n" for line in lines)
+    new = not path.exists()
+    fd = disk.create(path) if new else disk.open_append(path)
+    try:
+        if (size := os.fstat(fd).st_size) and os.pread(fd, 1, size - 1) != b"\n":
+            data = b"\n" + data  # behind half of a line for which there was no room
+        disk.write(fd, data)
+        disk.flush(fd)
+    finally:
+        disk.close(fd)
+    if new:
+        disk.flush_directory(folder)
 
 
 @define(eq=False, kw_only=True)
@@ -414,99 +442,6 @@ class DeleteSession(SessionCommit):
 
 
 @define(eq=False, kw_only=True)
-class AppendMessages(SessionCommit):
-    """Answers `[{id, version}]`, one per message given; one that is stored already is not stored again."""
-
-    messages: Sequence[Any]
-    expected_tail: str | None = None
-    set: Record | None = None
-    _stored: dict[int, Record] = field(factory=dict, init=False)
-    """What became of each message at the first try: a second one must find it again by the id it got."""
-
-    @property
-    def rewrites(self) -> bool:  # type: ignore[override]
-        return bool(self.set)
-
-    def plan(self, unit: SessionUnit, now: int) -> Planned:
-        stored = unit.require_writable()
-        self._validate()
-        if self.expected_tail is not None and unit.tail != self.expected_tail and not self._all_there(unit):
-            raise VersionConflict(unit.ref, {"tail": unit.tail})
-        new: list[Record] = []
-        answer: list[dict[str, str]] = []
-        for at, given in enumerate(self.messages):
-            record = self._stored.get(at) or messages.normalise(given)
-            id = record.get("id")
-            twin = None if id is None else (_by_id(new, id) or unit.recent(id))
-            if twin is not None:
-                if not same_message(twin, record):
-                    shown = {"id": id, "version": version_of(twin), "value": twin}
-                    raise AlreadyExists(Ref("messages", str(id)), shown)
-                record = twin
-                unit.confirm()
-            else:
-                record = self._stored[at] = complete(record, now, unit.pick)
-                new.append(record)
-            answer.append({"id": record["id"], "version": version_of(record)})
-        if not new and not self.set:
-            return Planned(answer)
-        old = unit.value()
-        header = None
-        if self.set:
-            wanted = patches.apply(old, {"set": self.set})
-            issues = sessions.validate(wanted, old)
-            if issues:
-                raise InvalidParams(tuple(Issue(path=f"set.{i.path}", message=i.message) for i in issues))
-            if patches.diff(old, wanted):
-                header = sessions.ordered(sessions.to_stored(stored, old, wanted, unit.place.home))
-        index = unit.count
-        changes: list[Change] = []
-        if new:
-            sizes = unit.append(new, header)
-            changes.append(telling.appended(unit.id, index, new, sizes, unit.count))
-        elif header is not None:
-            unit.change(header)
-        changes += unit.changed_since(old)
-        return Planned(answer, changes)
-
-    def _validate(self) -> None:
-        issues = []
-        for at, given in enumerate(self.messages):
-            if not isinstance(given, dict):
-                issues.append(Issue(path=f"messages.{at}", message="must be an object"))
-                continue
-            for issue in messages.validate({"id": "given-later", **messages.normalise(given)}):
-                issues.append(Issue(path=f"messages.{at}.{issue.path}", message=issue.message))
-        if issues:
-            raise InvalidParams(tuple(issues))
-
-    def _all_there(self, unit: SessionUnit) -> bool:
-        """A repeat of an append that was carried out: its own messages moved the tail."""
-        ids = [given.get("id") for given in self.messages]
-        return bool(ids) and all(isinstance(id, str) and unit.recent(id) is not None for id in ids)
-
-
-def _by_id(records: Sequence[Record], id: object) -> Record | None:
-    return next((record for record in records if record.get("id") == id), None)
-
-
-def same_message(stored: Record, given: Record) -> bool:
-    """Whether *given* (normalised) is what is stored; the time we put in for the caller does not count."""
-    if "timestamp" not in given:
-        stored = {name: value for name, value in stored.items() if name != "timestamp"}
-    return json_text.canonical(stored) == json_text.canonical(given)
-
-
-def complete(record: Record, now: int, pick: Callable[[int], int]) -> Record:
-    """*record* with an id and a time, at their usual places."""
-    whole = {"id": record.get("id") or new_message_id(now, pick), **record}
-    if whole.get("timestamp") is None:
-        whole = {**{name: value for name, value in whole.items() if name != "type"}, "timestamp": now}
-        whole["type"] = record["type"]
-    return whole
-
-
-@define(eq=False, kw_only=True)
 class Fold(SessionCommit):
     """Bring line 1 up to date. No event: nothing a reader of craftd sees changes.
 
@@ -547,3 +482,21 @@ class Mend(SessionCommit):
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
         return Planned(None, unit.mend(patient=False))
+
+
+@define(eq=False, kw_only=True)
+class MarkRead(SessionCommit):
+    """Everything in the session was read. Answers nothing; a session that is gone meanwhile needs no mark."""
+
+    rewrites = True
+
+    def plan(self, unit: SessionUnit, now: int) -> Planned:
+        if not unit.exists:
+            return Planned(None)
+        stored = unit.require_writable()
+        marked = sessions.marked_read(stored)
+        if marked is stored:
+            return Planned(None)
+        old = unit.value()
+        unit.change(marked)
+        return Planned(None, unit.changed_since(old))

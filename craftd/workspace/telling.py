@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from craftd.model import json_text
 from craftd.model import patch as patches
-from craftd.model.records import Item, Record
+from craftd.model.records import Item, Record, version_of
 from craftd.workspace.journal import Change
 
 EVENT_BODY: Final = 256 * 1024
@@ -43,14 +44,17 @@ def event_body(record: Record, size: int) -> Record:
     return {"id": record.get("id"), "type": record.get("type"), "omitted": size}
 
 
-def message_changed(session: str, id: str, version: str, patch: Record) -> Change:
-    return Change(
-        "messages/didChange", "messages", {"session": session, "id": id, "version": version, "patch": patch}, session
-    )
+def message_changed(session: str, id: str, old: Record, new: Record, size: int) -> Change:
+    """size: bytes of the new line. Where the patch is too large to be sent to everybody, it leaves what names *new*."""
+    patch = patches.diff(old, new)
+    if size > EVENT_BODY and len(json_text.dumps(patch)) > EVENT_BODY:
+        patch = patches.diff(old, event_body(new, size))
+    members = {"session": session, "changes": [{"id": id, "version": version_of(new)}], "patch": patch}
+    return Change("messages/didChange", "messages", members, session)
 
 
-def messages_deleted(session: str, ids: Sequence[str]) -> list[Change]:
-    return [Change("messages/didDelete", "messages", {"session": session, "ids": list(ids)}, session)] if ids else []
+def message_deleted(session: str, id: str) -> Change:
+    return Change("messages/didDelete", "messages", {"session": session, "id": id}, session)
 
 
 def truncated(session: str, keep: int) -> Change:

@@ -30,6 +30,7 @@ from craftd.store.locks import FolderLock
 from craftd.store.transcript import Transcript
 from craftd.workspace import cache, foreign
 from craftd.workspace.commit import Commit, Done, Planned, Unit
+from craftd.workspace.debts import Debt
 from craftd.workspace.eyes import Eyes
 from craftd.workspace.filters import session_filters
 from craftd.workspace.guard import FolderGuard, Guard, tidy
@@ -105,8 +106,8 @@ class Workspace:
     guard: FolderGuard
     listeners: set[Listener] = field(factory=set)
     transcripts: OrderedDict[str, Transcript] = field(factory=OrderedDict)
-    owed: dict[str, list[Record]] = field(factory=dict)
-    """Messages that we acknowledged and a foreign save dropped, by session, until they are put back."""
+    owed: dict[str, list[Debt]] = field(factory=dict)
+    """What we acknowledged and a foreign save undid, by session, until it is done again."""
     _thread: ThreadPoolExecutor = field(init=False)
     _queue: Queue = field(init=False)
     _eyes: Eyes = field(init=False)
@@ -435,11 +436,11 @@ class Workspace:
             for commit in commits:
                 try:
                     commit.plan(unit, self.now())
-                except CraftdError:
+                except (CraftdError, OSError, ForeignWrite):
                     continue
             if unit.rewrites:
                 try:
-                    prepared = transcript.prepare(unit.complete())
+                    prepared = transcript.prepare(unit.complete(), replaced=unit.draft.replaced)
                 except (OSError, ForeignWrite):
                     pass
         return transcript, prepared

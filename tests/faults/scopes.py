@@ -23,8 +23,8 @@ from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
 from craftd.workspace.index import Page
 from craftd.workspace.journal import Origin
+from craftd.workspace.messages import AppendMessages
 from craftd.workspace.registry import Unregister, UpdateSettings
-from craftd.workspace.sessions import AppendMessages
 from craftd.workspace.workspace import Surroundings, Workspace
 
 ORIGIN = Origin(kind="client")

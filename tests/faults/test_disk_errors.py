@@ -19,7 +19,8 @@ from attrs import field, frozen
 from craftd.model.records import Record
 from craftd.store import disk
 from craftd.workspace import workspace as workspaces
-from craftd.workspace.sessions import AppendMessages, SessionUnit
+from craftd.workspace.messages import AppendMessages
+from craftd.workspace.sessions import SessionUnit
 from tests.faults.harness import Breaker
 from tests.faults.scopes import ORIGIN
 from tests.faults.served import Served, differences, scoped

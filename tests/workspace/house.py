@@ -22,7 +22,7 @@ from craftd.workspace.commit import Done
 from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
 from craftd.workspace.journal import Change, Origin
-from craftd.workspace.sessions import AppendMessages
+from craftd.workspace.messages import AppendMessages, DeleteMessage, TruncateMessages, UpdateMessage
 from craftd.workspace.workspace import Surroundings, Workspace
 
 PATIENCE = 20.0
@@ -145,6 +145,16 @@ class House:
     async def append(self, session: str, *ids: str) -> Done:
         commit = AppendMessages(origin=CLIENT, id=session, messages=[message(id) for id in ids])
         return await self.workspace.commit(commit)
+
+    async def edit(self, session: str, message: str, expected: str | None = None, **set: Any) -> Done:
+        commit = UpdateMessage(origin=CLIENT, id=session, message=message, patch={"set": set}, expected=expected)
+        return await self.workspace.commit(commit)
+
+    async def take_out(self, session: str, message: str, **more: Any) -> Done:
+        return await self.workspace.commit(DeleteMessage(origin=CLIENT, id=session, message=message, **more))
+
+    async def truncate(self, session: str, keep: int | None = None, after: str | None = None) -> Done:
+        return await self.workspace.commit(TruncateMessages(origin=CLIENT, id=session, keep=keep, after=after))
 
     # What there is
 
@@ -309,12 +319,13 @@ class Mirror:
             assert event["keep"] <= len(known), event
             del known[event["keep"] :]
         elif verb == "didDelete":
-            for id in event["ids"]:
-                [at] = [at for at, record in enumerate(known) if record["id"] == id]
-                del known[at]
+            if not event["id"].startswith("~"):  # a damaged line is no message
+                del known[_place_of(known, event["id"])]
         else:
-            [at] = [at for at, record in enumerate(known) if record["id"] == event["id"]]
-            known[at] = patches.apply(known[at], event["patch"])
+            for change in event["changes"]:
+                at = _place_of(known, change["id"])
+                before, known[at] = known[at], patches.apply(known[at], event["patch"])
+                assert patches.diff(before, known[at]), f"no news: {event}"
 
     async def compare(self, house: House) -> None:
         """Raises AssertionError where it differs from the lists."""
@@ -322,6 +333,12 @@ class Mirror:
             assert same(self.records[noun], house.values(noun)), noun
         for id, known in self.messages.items():
             assert same(known, await house.messages(id)), id
+
+
+def _place_of(messages: Sequence[Record], id: str) -> int:
+    """Of the first message *id*; `#<index>` names one without an id."""
+    places = [at for at, record in enumerate(messages) if record.get("id") == id]
+    return places[0] if places else int(id.removeprefix("#"))
 
 
 def same(one: Any, other: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from craftd.store import disk
-from craftd.workspace.sessions import AppendMessages
+from craftd.workspace.messages import AppendMessages
 from tests.workspace.house import CLIENT, SESSION, House, Mirror, line, message, rename_over, unlink_and_rename
 
 CALLS = (

@@ -7,7 +7,19 @@ from typing import Literal
 from attrs import frozen
 
 from craftd.model.records import Record
-from craftd.protocol.contract import Change, Changed, Committed, Get, Got, List, Mutation, Page
+from craftd.protocol.contract import (
+    Change,
+    Changed,
+    Committed,
+    Delete,
+    Get,
+    Got,
+    List,
+    Mutation,
+    Page,
+    Update,
+    Updated,
+)
 from craftd.protocol.registry import method, notification
 
 
@@ -47,6 +59,33 @@ class AppendMessages(Mutation):
     """Id of the message believed to be last; "" for an empty transcript."""
     set_: Record | None = None
     """Header fields to set in the same commit."""
+
+
+@method("messages/update", result=Updated, right="write")
+@frozen(kw_only=True)
+class UpdateMessage(Update):
+    """Change members of a message, in place; by its id or as `#<index>`."""
+
+    session: str
+
+
+@method("messages/delete", result=Committed, right="write")
+@frozen(kw_only=True)
+class DeleteMessage(Delete):
+    """Take a message, or a damaged line, out of a transcript."""
+
+    session: str
+
+
+@method("messages/truncate", result=Committed, right="write")
+@frozen(kw_only=True)
+class TruncateMessages(Mutation):
+    """Leave the first *keep* messages, or those up to *afterMessage*; `keep: 0` clears the session and its usage."""
+
+    session: str
+    keep: int | None = None
+    after_message: str | None = None
+    """Id of the last message to stay."""
 
 
 @notification("messages/didAppend")

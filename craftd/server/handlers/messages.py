@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from craftd.errors import InvalidParams
 from craftd.protocol.codec import Raw
-from craftd.protocol.contract import Changed, Got, Page
-from craftd.protocol.methods.messages import Appended, AppendMessages, GetMessage, ListMessages
+from craftd.protocol.contract import Changed, Committed, Got, Page, Updated
+from craftd.protocol.methods.messages import (
+    Appended,
+    AppendMessages,
+    DeleteMessage,
+    GetMessage,
+    ListMessages,
+    TruncateMessages,
+    UpdateMessage,
+)
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.nouns import chosen
-from craftd.workspace import reading, sessions
+from craftd.workspace import messages, reading
+from craftd.workspace.changes import check_patch
 from craftd.workspace.workspace import Workspace
 
 
@@ -41,7 +50,7 @@ async def append(call: Call, params: AppendMessages) -> Appended:
     workspace: Workspace = call.scope
     workspace.check_session_id(params.session, "session")
     done = await workspace.commit(
-        sessions.AppendMessages(
+        messages.AppendMessages(
             origin=call.origin,
             connection=call.connection,
             id=params.session,
@@ -60,3 +69,58 @@ async def get_message(call: Call, params: GetMessage) -> Got:
     workspace.check_session_id(params.session, "session")
     item = await reading.one(workspace, params.session, params.id)
     return Got(item=chosen(item, params.fields), epoch=workspace.epoch, revision=workspace.revision)
+
+
+@handles
+async def update(call: Call, params: UpdateMessage) -> Updated:
+    workspace: Workspace = call.scope
+    workspace.check_session_id(params.session, "session")
+    done = await workspace.commit(
+        messages.UpdateMessage(
+            origin=call.origin,
+            connection=call.connection,
+            id=params.session,
+            message=params.id,
+            patch=check_patch(params.patch),
+            expected=params.expected_version,
+        )
+    )
+    item = chosen(done.answer.item, params.fields)
+    return Updated(item=item, changed=done.answer.changed, epoch=done.epoch, revision=done.revision)
+
+
+@handles
+async def delete(call: Call, params: DeleteMessage) -> Committed:
+    workspace: Workspace = call.scope
+    workspace.check_session_id(params.session, "session")
+    done = await workspace.commit(
+        messages.DeleteMessage(
+            origin=call.origin,
+            connection=call.connection,
+            id=params.session,
+            message=params.id,
+            expected=params.expected_version,
+            missing_ok=params.missing_ok,
+        )
+    )
+    return Committed(epoch=done.epoch, revision=done.revision)
+
+
+@handles
+async def truncate(call: Call, params: TruncateMessages) -> Committed:
+    workspace: Workspace = call.scope
+    workspace.check_session_id(params.session, "session")
+    if (params.keep is None) == (params.after_message is None):
+        raise InvalidParams.of("keep", "either keep or afterMessage says how much is left")
+    if params.keep is not None and params.keep < 0:
+        raise InvalidParams.of("keep", "must be at least 0")
+    done = await workspace.commit(
+        messages.TruncateMessages(
+            origin=call.origin,
+            connection=call.connection,
+            id=params.session,
+            keep=params.keep,
+            after=params.after_message,
+        )
+    )
+    return Committed(epoch=done.epoch, revision=done.revision)
