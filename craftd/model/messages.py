@@ -18,7 +18,7 @@ from craftd.model.json_text import JS_WHITESPACE, utf16_cut, utf16_length
 from craftd.model.noun import Noun
 from craftd.model.patch import Patch
 from craftd.model.portable import TOKEN, occurrences
-from craftd.model.records import Record
+from craftd.model.records import Record, milliseconds
 
 MESSAGE_TYPES = frozenset({"user", "assistant", "tool", "error", "status", "info", "warning", "plan", "auth-request"})
 LAST_ROLES = frozenset({"user", "assistant", "plan", "tool", "error"})
@@ -80,9 +80,8 @@ class Counters:
             elif role == "user" and not done:
                 done = True
                 text = preview(record.get("content"), self.directory)
-            at = record.get("timestamp")
-            if type(at) is int or (type(at) is float and abs(at) < 2**53):
-                timestamp = int(at)
+            if (at := milliseconds(record.get("timestamp"))) is not None:
+                timestamp = at
         if not (isinstance(role, str) and role in LAST_ROLES):
             role = None
         return Counters(count, role, _string(last_final), text, done, timestamp, _string(last_id), self.directory)
