@@ -375,19 +375,24 @@ class Timeout(_Said):
 
 @define(eq=False)
 class IoError(CraftdError):
-    """The disk refused. written: the new bytes are in place but perhaps not safe from a power loss."""
+    """The disk refused. written: the new bytes are in place but perhaps not safe from a power loss.
+
+    done, left: of a change of many records, how many are changed and how many are not.
+    """
 
     code = 1016
     retryable = True
     errno: str
     message: str
     written: bool = False
+    done: int | None = None
+    left: int | None = None
 
     def __str__(self) -> str:
         return self.message
 
     def details(self) -> dict[str, Any]:
-        return {"errno": self.errno, **({"written": True} if self.written else {})}
+        return {"errno": self.errno, **_without_none(written=self.written or None, done=self.done, left=self.left)}
 
 
 ERRORS: dict[str, type[CraftdError]] = {

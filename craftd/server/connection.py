@@ -117,7 +117,7 @@ class Connection:
     """id: `c-<n>`, the `client` of origins. kind: unix, stdio, tcp, ws. name: `clientInfo.name`.
 
     caller: where it comes from, None on this machine's own ways. grant: what it may do; None: it has shown no token.
-    workspaces: ids of those opened at initialize.
+    workspaces: ids of those opened at initialize. roles: what it said it is.
     """
 
     def __init__(self, server: Server, sink: Sink, kind: str, id_: str, caller: Caller | None = None) -> None:
@@ -127,6 +127,7 @@ class Connection:
         self.caller = caller
         self.grant: Grant | None = EVERYTHING if caller is None else None
         self.workspaces: tuple[str, ...] = ()
+        self.roles: frozenset[str] = frozenset()
         self.watchers: tuple[dict[str, Any], ...] = ()
         """What to register for `workspace/didChangeWatchedFiles`, if the client can report changed files."""
         self.lifecycle = Lifecycle(Job)

@@ -105,7 +105,7 @@ class Daemon:
             epoch=self.home.journal.epoch,
             read_only=self.guard.read_only,
             workspaces=tuple(map(self._described, opened)),
-            features={"fsync": "data"},
+            features={"fsync": "data", "relay": True},
         )
 
     async def _wanted(self, wishes: Wishes) -> list[str]:

@@ -39,6 +39,7 @@ from craftd.server import editor, keys
 from craftd.server.auth import NOTHING, Caller, Grant
 from craftd.server.connection import GOING_AWAY, UNAUTHENTICATED, Connection, Job
 from craftd.server.outbox import Sink
+from craftd.server.relay import Relay
 from craftd.workspace.commit import io_error
 from craftd.workspace.journal import CHECKPOINT_SECONDS, Change, Origin
 
@@ -199,6 +200,7 @@ class Dispatcher:
         self._count = 0
         self._nobody = asyncio.Event()
         self._nobody.set()
+        self.relay = Relay(self.connections)
         self._lsp: asyncio.Future[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -245,6 +247,7 @@ class Dispatcher:
         self.connections.pop(connection.id, None)
         if not self.connections:
             self._nobody.set()
+        self.relay.gone(connection)
         self.core.gone(connection)
 
     async def close(self, grace: float) -> None:
@@ -263,6 +266,8 @@ class Dispatcher:
 
     def deliver(self, scope: str | None, change: Change) -> None:
         """Tell every subscriber of *scope* (a workspace's registry id, None = global) about a published change."""
+        if change.session is not None:
+            self.relay.flush(scope, change.session)
         frame = encode(change.body)
         for connection in tuple(self.connections.values()):
             connection.outbox.deliver(scope, change, frame)

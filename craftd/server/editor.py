@@ -45,6 +45,7 @@ async def initialize(call: Call, params: Any) -> Any:
     connection.name = None if asked.client_info is None else asked.client_info.name
     opened = await call.dispatcher.core.initialize(connection, wishes)
     connection.workspaces = tuple(workspace.id for workspace in opened.workspaces)
+    connection.roles = frozenset(wishes.abilities.roles)
     connection.watchers = _watchers(asked.capabilities, opened)
     if connection.lifecycle.initialized:  # said without waiting for the answer
         call.after.append(partial(initialized, connection))

@@ -57,7 +57,8 @@ class Sink(Protocol):
 class Subscription:
     """What a connection wants to know of one scope.
 
-    topics: nouns, None = all but `files`, "*" = all. sessions: narrows what belongs to a session.
+    topics: nouns, None = all but `files`, "*" = all. sessions: narrows what belongs to a session. ephemeral: also what
+    executors publish and nobody stores.
     epoch, revision: how far the scope has come; told: the last revision that the client heard of.
     """
 
@@ -65,6 +66,7 @@ class Subscription:
     revision: int
     topics: frozenset[str] | str | None = None
     sessions: frozenset[str] | None = None
+    ephemeral: bool = False
     told: int = 0
     lapsed: bool = False
 
@@ -77,12 +79,18 @@ class Subscription:
 
 def wants(change: Change, topics: frozenset[str] | str | None, sessions: frozenset[str] | None) -> bool:
     """Does *change* pass the filter of `events/subscribe` and `events/read`?"""
+    return _covers(change.topic, change.session, topics, sessions)
+
+
+def _covers(
+    topic: str, session: str | None, topics: frozenset[str] | str | None, sessions: frozenset[str] | None
+) -> bool:
     if topics is None:
-        if change.topic in _ALL_BUT:
+        if topic in _ALL_BUT:
             return False
-    elif topics != "*" and change.topic not in topics:
+    elif topics != "*" and topic not in topics:
         return False
-    return sessions is None or change.session is None or change.session in sessions
+    return sessions is None or session is None or session in sessions
 
 
 def notification(method: str, params: Mapping[str, Any]) -> bytes:
@@ -140,6 +148,13 @@ class Outbox:
             return
         subscription.told = max(subscription.told, change.revision)
         self.put(frame)
+
+    def takes_relayed(self, scope: str, session: str) -> bool:
+        """Whether what is published about *session* and not stored goes to this client: it wants it, and it reads."""
+        subscription = self.subscriptions.get(scope)
+        if subscription is None or not subscription.ephemeral or subscription.lapsed:
+            return False
+        return self.size <= QUIET_BYTES and _covers("sessions", session, subscription.topics, subscription.sessions)
 
     def lapse(self, scope: str | None, reason: str, epoch: str, revision: int) -> None:
         """Say that changes of *scope* before (*epoch*, *revision*) were not delivered."""

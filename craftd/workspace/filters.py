@@ -8,6 +8,7 @@ from craftd.errors import InvalidParams
 from craftd.model import sessions
 from craftd.model.labels import descendants
 from craftd.workspace.index import Special, Test
+from craftd.workspace.live import ACTIVITIES
 
 if TYPE_CHECKING:
     from craftd.workspace.workspace import Workspace
@@ -24,6 +25,7 @@ def session_filters(workspace: Workspace) -> dict[str, Special]:
         "text": _text,
         "unread": lambda wanted: _flag("unread", "hasUnread", wanted),
         "flagged": lambda wanted: _flag("flagged", "isFlagged", wanted),
+        "activity": lambda wanted: _activity(workspace, wanted),
         "hidden": lambda wanted: _flag("hidden", "hidden", wanted),
     }
 
@@ -78,6 +80,15 @@ def _flag(name: str, field: str, wanted: Any) -> Test:
     if not isinstance(wanted, bool):
         raise InvalidParams.of(f"filter.{name}", "must be true or false")
     return lambda row: (row.value.get(field) is True) == wanted
+
+
+def _activity(workspace: Workspace, wanted: Any) -> Test:
+    """A session of which nobody says anything is idle."""
+    activities = _strings("activity", wanted)
+    if not activities <= set(ACTIVITIES):
+        raise InvalidParams.of("filter.activity", f"must be one of {', '.join(ACTIVITIES)}")
+    live = workspace.place.live
+    return lambda row: (live.activity(row.id) or "idle") in activities
 
 
 def _text(wanted: Any) -> Test:

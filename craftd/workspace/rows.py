@@ -13,16 +13,19 @@ from craftd.store.atomic import Fingerprint
 from craftd.store.lines import Body
 from craftd.store.table import Damage
 from craftd.store.transcript import Transcript
+from craftd.workspace.live import Live
 
 ALL = ("*",)
 
 
 @frozen
 class Place:
-    """Where a workspace is. root: its real folder; home: what `~` in stored paths stands for."""
+    """Where a workspace is. root: its real folder; home: what `~` in stored paths stands for. live: what is true of its
+    sessions only now."""
 
     root: Path
     home: str
+    live: Live = field(factory=Live, eq=False)
 
     def folder(self, session: str) -> Path:
         return self.root / "sessions" / session
@@ -101,6 +104,15 @@ class SessionRow:
         return bool(self.header)
 
     @property
+    def is_unread(self) -> bool:
+        """Whether it counts as unread. Parses nothing but what says so."""
+        if b'"hasUnread":true' not in self.header:
+            return False
+        stored = self.stored
+        kept_out = stored.get("hidden") is True or stored.get("isArchived") is True
+        return stored.get("hasUnread") is True and not kept_out
+
+    @property
     def value(self) -> Record:
         if self._value is None:
             self._value = self._view(self.stored)
@@ -119,12 +131,16 @@ class SessionRow:
 
     @property
     def info(self) -> dict[str, Any]:
-        return {"damage": list(self.damage)} if self.damage else {}
+        info: dict[str, Any] = {"damage": list(self.damage)} if self.damage else {}
+        activity = self.place.live.activity(self.id)
+        return info if activity is None else {**info, "activity": activity}
 
     def item(self) -> Item:
         return Item(self.id, self.version, self.value, self.info)
 
     def text(self, fields: tuple[str, ...] | None = None) -> bytes:
+        if fields is None and self.place.live.activity(self.id) is not None:
+            fields = sessions.LIGHT  # not to be kept: it passes
         if fields is not None:
             return json_text.dumps(self._listed().as_json(None if fields == ALL else fields))
         if self._text is None:

@@ -36,6 +36,7 @@ from craftd.workspace.filters import session_filters
 from craftd.workspace.guard import FolderGuard, Guard, tidy
 from craftd.workspace.index import Index
 from craftd.workspace.journal import DAEMON, DISK, Change, Journal, now_ms
+from craftd.workspace.live import Live
 from craftd.workspace.queue import Queue
 from craftd.workspace.rows import Place, SessionRow
 from craftd.workspace.sessions import SESSIONS, Fold, Mend, Reconcile, SessionCommit, SessionUnit
@@ -91,6 +92,8 @@ class Surroundings:
     sweep_every: float = SWEEP_EVERY
     house_every: float = HOUSE_EVERY
     settings_changed: Callable[[], None] = lambda: None
+    live: dict[str, Live] = field(factory=dict)
+    """By registry id; what is said of a workspace's sessions outlives its closing and opening."""
 
 
 @define(eq=False)
@@ -139,7 +142,7 @@ class Workspace:
         if not root.is_dir():
             raise NotFound(Ref("workspaces", id))
         real = Path(os.path.realpath(root))
-        place = Place(real, around.home)
+        place = Place(real, around.home, around.live.setdefault(id, Live()))
         guard = FolderGuard(around.guard, FolderLock(real))
         guard.look()
         epoch = token_hex(4)
@@ -305,6 +308,11 @@ class Workspace:
         """Run slow work that only reads in a pool thread."""
         return await self._loop.run_in_executor(self.around.pool, work, argument)
 
+    def unread(self) -> tuple[str, ...]:
+        """Ids of the sessions with unread messages that are neither hidden nor archived, the latest first."""
+        rows = [row for row in self.sessions if row.is_unread]
+        return tuple(row.id for row in sorted(rows, key=lambda row: (-row.at, row.id)))
+
     def has(self, noun: str, id: str) -> bool:
         if noun == "sessions":
             return self.sessions.get(id) is not None
@@ -332,6 +340,11 @@ class Workspace:
         if isinstance(commit, SessionCommit):
             self._touched[commit.id] = time.monotonic()
         return await self._queue.commit(commit)
+
+    def submit(self, commit: SessionCommit) -> asyncio.Future[Done]:
+        """Queue *commit* now; the future holds its answer."""
+        self._touched[commit.id] = time.monotonic()
+        return self._queue.submit(commit)
 
     def new_session_id(self) -> str:
         today = time.localtime(self.around.clock() / 1000)
@@ -394,6 +407,7 @@ class Workspace:
                 self.transcripts.get(id),
                 self.sessions.get(id),
                 owed=self.owed.get(id, []),
+                viewed=self.place.live.is_viewed(id),
             )
         table = self.table_of(key)
         return DocumentUnit(key, self.place.root, table, self.facts(), table.documents.get(key), table.records(key))
@@ -432,7 +446,10 @@ class Workspace:
         prepared = None
         row: SessionRow | None = self.sessions.get(id)
         if commits and row is not None and row.readable and transcript.writable and transcript.check():
-            unit = SessionUnit(key, self.place, self.sessions, self.around.pick, transcript, row, header=row.stored)
+            viewed = self.place.live.is_viewed(id)
+            unit = SessionUnit(
+                key, self.place, self.sessions, self.around.pick, transcript, row, header=row.stored, viewed=viewed
+            )
             for commit in commits:
                 try:
                     commit.plan(unit, self.now())

@@ -29,6 +29,8 @@ class Subscribe(Ref):
     """Nouns; absent: all but `files`."""
     sessions: tuple[str, ...] | None = None
     """Narrows the topics that belong to a session to these."""
+    ephemeral: bool = False
+    """Also what executors publish and nobody stores (`sessions/didPublish`)."""
     since: Position | None = None
     """What the client has seen: later changes that are still known are sent again."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from craftd.protocol.contract import Committed, Delete, Get, Got, ItemJson
-from craftd.protocol.registry import method
+from craftd.model.records import Record
+from craftd.protocol.contract import Committed, Delete, Get, Got, ItemJson, Mutation, Position, Ref
+from craftd.protocol.registry import method, notification
 
 
 @frozen(kw_only=True)
@@ -31,3 +32,65 @@ class DeleteSession(Delete):
 
     permanent: bool = False
     """Remove it instead."""
+
+
+@method("sessions/markRead", result=Committed, right="write")
+@frozen(kw_only=True)
+class MarkRead(Mutation):
+    """Everything in these sessions was read: `hasUnread` false, `lastReadMessageId` the last final message."""
+
+    sessions: tuple[str, ...] | None = None
+    all: bool = False
+    """All unread ones that are neither hidden nor archived."""
+    work_done_token: int | str | None = None
+
+
+@frozen(kw_only=True)
+class UnreadSessions(Position):
+    """What is unread in one workspace. sessions: their ids, the latest first."""
+
+    workspace: str
+    count: int
+    sessions: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Unread:
+    """total: over all *workspaces*."""
+
+    total: int
+    workspaces: tuple[UnreadSessions, ...]
+
+
+@method("sessions/unread", result=Unread, right="read", scope="either")
+@frozen(kw_only=True)
+class CountUnread(Ref):
+    """Which sessions have unread messages, hidden and archived ones left out; of one or all open workspaces."""
+
+
+@method("sessions/view", result=None, right="read", notification=True)
+@frozen(kw_only=True)
+class ViewSessions(Ref):
+    """These sessions, and no others, are on the screen now; they do not become unread. May come as a notification."""
+
+    sessions: tuple[str, ...]
+
+
+@method("sessions/publish", result=None, right="write")
+@frozen(kw_only=True)
+class PublishEvent(Ref):
+    """Tell who listens what is not worth storing; for executors."""
+
+    session: str
+    event: Record
+    """`{type, ...}`; `{type: "state", state}` is remembered while the connection lives."""
+
+
+@notification("sessions/didPublish")
+@frozen(kw_only=True)
+class SessionsDidPublish(Ref):
+    """An executor said something that is not stored; no revision. client: its connection."""
+
+    session: str
+    event: Record
+    client: str

@@ -36,6 +36,7 @@ def subscribe(call: Call, params: Subscribe) -> Subscribed:
         revision=journal.revision,
         topics=topics,
         sessions=None if params.sessions is None else frozenset(params.sessions),
+        ephemeral=params.ephemeral,
     )
     call.connection.subscribe(scope.id, subscription)
     call.after.append(scope.tell_missed)
