@@ -189,6 +189,21 @@ export interface Subscribed {
   count?: number;
 }
 
+/** total: over all *workspaces*. */
+export interface Unread {
+  total: number;
+  workspaces: UnreadSessions[];
+}
+
+/** What is unread in one workspace. sessions: their ids, the latest first. */
+export interface UnreadSessions {
+  epoch: string;
+  revision: number;
+  workspace: string;
+  count: number;
+  sessions: string[];
+}
+
 /** Answer of `update`; changed: false when the record was like that already. */
 export interface Updated {
   epoch: string;
@@ -315,6 +330,8 @@ export interface Methods {
       topics?: string[] | "*";
       /** Narrows the topics that belong to a session to these. */
       sessions?: string[];
+      /** Also what executors publish and nobody stores (`sessions/didPublish`). */
+      ephemeral?: boolean;
       /** What the client has seen: later changes that are still known are sent again. */
       since?: Position;
     };
@@ -691,6 +708,39 @@ export interface Methods {
     };
     result: Page;
   };
+  /** Everything in these sessions was read: `hasUnread` false, `lastReadMessageId` the last final message. */
+  "sessions/markRead": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      sessions?: string[];
+      /** All unread ones that are neither hidden nor archived. */
+      all?: boolean;
+      workDoneToken?: number | string;
+    };
+    result: Committed;
+  };
+  /** Tell who listens what is not worth storing; for executors. */
+  "sessions/publish": {
+    params: {
+      session: string;
+      /** `{type, ...}`; `{type: "state", state}` is remembered while the connection lives. */
+      event: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: null;
+  };
+  /** Which sessions have unread messages, hidden and archived ones left out; of one or all open workspaces. */
+  "sessions/unread": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: Unread;
+  };
   /** Change members of a record of sessions. */
   "sessions/update": {
     params: {
@@ -706,6 +756,15 @@ export interface Methods {
       fields?: string[];
     };
     result: Updated;
+  };
+  /** These sessions, and no others, are on the screen now; they do not become unread. May come as a notification. */
+  "sessions/view": {
+    params: {
+      sessions: string[];
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: null;
   };
   /** A new record of skills. */
   "skills/create": {
@@ -1162,6 +1221,14 @@ export interface Notifications {
     batch?: Batch;
     id: string;
   };
+  /** An executor said something that is not stored; no revision. client: its connection. */
+  "sessions/didPublish": {
+    /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+    workspace?: string;
+    session: string;
+    event: JsonObject;
+    client: string;
+  };
   /** Records of skills changed: `patch` is what an `update` would need. */
   "skills/didChange": {
     epoch: string;
@@ -1332,6 +1399,7 @@ export const KEYED: ReadonlySet<string> = new Set([
   "projects/update",
   "sessions/create",
   "sessions/delete",
+  "sessions/markRead",
   "sessions/update",
   "skills/create",
   "skills/delete",
@@ -1366,6 +1434,8 @@ export const READS: ReadonlySet<string> = new Set([
   "projects/list",
   "sessions/get",
   "sessions/list",
+  "sessions/unread",
+  "sessions/view",
   "skills/get",
   "skills/list",
   "sources/get",
