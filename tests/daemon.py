@@ -17,9 +17,11 @@ from attrs import define, field
 
 from craftd.protocol import rendezvous
 from craftd.protocol.rendezvous import Places
-from tests.wire import PATIENCE, Wire
+from tests.wire import PATIENCE, BridgeWire, Wire
 
 CRAFTD = (sys.executable, "-m", "craftd")
+WAYS = ("unix", "bridge", "tcp", "ws")
+"""How a client comes in: what `over` can be."""
 
 
 @define(eq=False)
@@ -131,13 +133,16 @@ class Daemon:
         return f"{kind}{'s' if listener['tls'] else ''}://{listener['address']}"
 
     async def connect(self, *workspaces: str, over: str = "unix", **more: Any) -> Wire:
-        """A client that works with *workspaces* (registry ids) and has initialized; over: unix, tcp, ws."""
+        """A client that works with *workspaces* (registry ids) and has initialized; over: one of WAYS."""
         wire = await self.dial(over)
         await wire.initialize({"workspaces": [{"id": id} for id in workspaces]}, **more)
         return wire
 
     async def dial(self, over: str = "unix", **how: Any) -> Wire:
         """A connection on which nothing was said yet; over the network, one that knows the local token."""
+        if over == "bridge":
+            self._wires.append(await BridgeWire.start(*CRAFTD, "stdio", env=self.environment))
+            return self._wires[-1]
         if over != "unix":
             how.setdefault("token", self.token)
         self._wires.append(await Wire.connect(self.url(over), **how))

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import socket
 import ssl
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -278,3 +281,30 @@ class WebWire(Wire):
                         return frame
                 self._news.clear()
                 await self._news.wait()
+
+
+@define(eq=False)
+class BridgeWire(Wire):
+    """The pipes of a program that copies bytes between them and the daemon, as an editor holds them."""
+
+    process: Process = field(init=False)
+
+    @classmethod
+    async def start(cls, *command: str, env: Mapping[str, str]) -> BridgeWire:
+        process = await asyncio.create_subprocess_exec(*command, env=env, stdin=PIPE, stdout=PIPE)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        wire = cls(process.stdout, process.stdin)
+        wire.process = process
+        wire.start_reading()
+        return wire
+
+    def hang_up(self) -> None:
+        try:
+            os.kill(self.process.pid, signal.SIGTERM)
+        except ProcessLookupError:
+            pass  # it has gone already
+
+    async def close(self) -> None:
+        await super().close()
+        await self.process.wait()

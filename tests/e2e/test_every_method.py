@@ -1,4 +1,4 @@
-"""Every method of the registry over the wire: carried out once well, and refused for each kind of mistake.
+"""Every method of the registry by every way in: carried out once well, and refused for each kind of mistake.
 
 A method that is added must get its line in `WELL`; what can be wrong with its params follows from its class.
 """
@@ -18,9 +18,10 @@ from craftd.model.nouns import NOUNS
 from craftd.protocol import methods as _complete_registry  # noqa: F401
 from craftd.protocol.codec import camel
 from craftd.protocol.registry import METHODS, Method
-from tests.daemon import Daemon
+from tests.daemon import WAYS, Daemon
 from tests.wire import PATIENCE, Failed, Wire
 
+Connect = Callable[..., Awaitable[Wire]]
 Params = dict[str, Any]
 Prepare = Callable[["Scene"], Awaitable[Params]]
 
@@ -127,6 +128,18 @@ async def append(scene: Scene) -> Params:
     return {"session": await scene.session(), "messages": [message], "key": scene.key}
 
 
+async def changed_message(scene: Scene) -> Params:
+    return {**await one_message(scene), "patch": {"set": {"content": "another"}}, "key": scene.key}
+
+
+async def old_message(scene: Scene) -> Params:
+    return {**await one_message(scene), "key": scene.key}
+
+
+async def shorter(scene: Scene) -> Params:
+    return {**await of_session(scene), "keep": 1, "key": scene.key}
+
+
 async def blob(scene: Scene) -> Params:
     return {"blob": (await scene.client.call("blobs/create", {"size": 3}))["blob"]}
 
@@ -150,8 +163,11 @@ WELL: dict[str, Prepare] = {
     "events/unsubscribe": nothing,
     "issues/list": nothing,
     "messages/append": append,
+    "messages/delete": old_message,
     "messages/get": one_message,
     "messages/list": of_session,
+    "messages/truncate": shorter,
+    "messages/update": changed_message,
 }
 """What a call takes to be carried out."""
 
@@ -249,17 +265,22 @@ def daemon(make_daemon: Callable[..., Daemon]) -> Daemon:
     root.mkdir()
     (root / "config.json").write_text('{"id": "ws_00000001", "name": "Every", "slug": "every"}')
     daemon.register(ws=root)
-    daemon.start()
+    daemon.start(*LISTENERS)
     return daemon
 
 
+LISTENERS = ("--tcp", "127.0.0.1:0", "--ws", "127.0.0.1:0")
+every_way = pytest.mark.parametrize("way", WAYS)
 every_method = pytest.mark.parametrize("method", sorted(WELL))
 
 
+@every_way
 @every_method
-async def test_a_method_refuses_every_mistake_and_then_works(daemon: Daemon, method: str) -> None:
+async def test_a_method_refuses_every_mistake_and_then_works(
+    daemon: Daemon, connect: Connect, way: str, method: str
+) -> None:
     row = METHODS[method]
-    client = await daemon.connect("ws")
+    client = await connect(daemon, "ws", over=way)
     well = await WELL[method](Scene(client, daemon))
     before = await client.call("daemon/sync", {"workspace": "ws"})
     for params, errors, path in mistakes(row, well):
@@ -280,28 +301,32 @@ async def test_a_method_refuses_every_mistake_and_then_works(daemon: Daemon, met
 
 
 @every_method
-async def test_an_editor_gets_at_it_by_its_one_command(daemon: Daemon, method: str) -> None:
+async def test_an_editor_gets_at_it_by_its_one_command(daemon: Daemon, connect: Connect, method: str) -> None:
     if method == "daemon/stop":
         return
-    client = await daemon.connect("ws")
+    client = await connect(daemon, "ws", over="bridge")
     well = await WELL[method](Scene(client, daemon))
     answer = await client.call("workspace/executeCommand", {"command": "craft.call", "arguments": [method, well]})
     assert answer is None if METHODS[method].result is None else isinstance(answer, dict)
 
 
-async def test_nothing_but_a_greeting_comes_before_initialize(daemon: Daemon) -> None:
-    client = await daemon.dial()
+@every_way
+async def test_nothing_but_a_greeting_comes_before_initialize(daemon: Daemon, way: str) -> None:
+    client = await daemon.dial(way)
     for method in WELL:
         if method not in EARLY:
             assert (await refused(client, method, {}))[0] == "NotInitialized", method
-    assert (await client.call("daemon/hello"))["configDir"] == str(Path(daemon.places.config).resolve())
+    shown = {"token": daemon.token} if way == "tcp" else {}
+    assert (await client.call("daemon/hello", shown))["configDir"] == str(Path(daemon.places.config).resolve())
+    await client.close()
 
 
-async def test_the_daemon_can_be_stopped(make_daemon: Callable[..., Daemon]) -> None:
+@every_way
+async def test_the_daemon_can_be_stopped(make_daemon: Callable[..., Daemon], way: str) -> None:
     daemon = make_daemon()
     daemon.register()
-    daemon.start()
-    client = await daemon.connect()
+    daemon.start(*LISTENERS)
+    client = await daemon.connect(over=way)
     assert await client.call("daemon/stop") is None
     await client.close()
     assert daemon.process is not None
