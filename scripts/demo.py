@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from craftd.client import launch
-from craftd.client.client import Client, ConnectionLost
-from craftd.protocol import rendezvous
+from craftd.client import Client, ConnectionLost, NotReached, connect
 
 PAUSE = 5.0
 """Seconds between two messages of the session that goes on."""
@@ -50,51 +49,49 @@ ONGOING = (
 )
 
 
-def main(folder: str, *, lively: bool) -> None:
-    link = launch.greet(rendezvous.find(), "demo")
-    if link is None:
-        return
-    with Client(link, "demo") as client:
-        workspace = find_or_make(client, folder)
-        names = {"workspace": workspace}
-        listed = client.call("sessions/list", names)["items"]
+async def main(folder: str, *, lively: bool) -> None:
+    async with connect(name="demo", start=False, reconnect=False) as client:
+        workspace = await find_or_make(client, folder)
+        listed = (await client.sessions.list(workspace=workspace))["items"]
         if not listed:
             for value, messages in SESSIONS:
-                append(
-                    client, workspace, client.call("sessions/create", {**names, "value": value})["item"]["id"], messages
-                )
+                await append(client, workspace, await create(client, workspace, value), messages)
         if not lively:
             return
         name = "Read through the archive"
         ongoing = next((item["id"] for item in listed if item["value"].get("name") == name), None)
         if ongoing is None:
-            ongoing = client.call("sessions/create", {**names, "value": {"name": name}})["item"]["id"]
+            ongoing = await create(client, workspace, {"name": name})
         for text in itertools.cycle(ONGOING):
-            append(client, workspace, ongoing, [("assistant", text)])
-            time.sleep(PAUSE)
+            await append(client, workspace, ongoing, [("assistant", text)])
+            await asyncio.sleep(PAUSE)
 
 
-def find_or_make(client: Client, folder: str) -> str:
+async def find_or_make(client: Client, folder: str) -> str:
     """Id of the workspace in *folder*."""
     path = str(Path(folder).resolve())
-    for item in client.pages("workspaces/list", {}):
+    async for item in client.workspaces.iterate():
         if item["value"].get("path") == path:
-            return str(item["id"])
-    created = client.call("workspaces/create", {"value": {"name": "Demo", "path": path}})
-    return str(created["item"]["id"])
+            return item["id"]
+    created = await client.workspaces.create(value={"name": "Demo", "path": path})
+    return created["item"]["id"]
 
 
-def append(client: Client, workspace: str, session: str, messages: Any) -> None:
+async def create(client: Client, workspace: str, value: dict[str, Any]) -> str:
+    return (await client.sessions.create(workspace=workspace, value=value))["item"]["id"]
+
+
+async def append(client: Client, workspace: str, session: str, messages: Any) -> None:
     now = time.time_ns() // 1_000_000
     records = [
         {"id": f"msg-{now}-{number}", "type": kind, "content": text, "timestamp": now + number}
         for number, (kind, text) in enumerate(messages)
     ]
-    client.call("messages/append", {"workspace": workspace, "session": session, "messages": records})
+    await client.messages.append(workspace=workspace, session=session, messages=records)
 
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1], lively="--quiet" not in sys.argv[2:])
-    except ConnectionLost:
+        asyncio.run(main(sys.argv[1], lively="--quiet" not in sys.argv[2:]))
+    except (ConnectionLost, NotReached):
         pass  # the daemon was stopped

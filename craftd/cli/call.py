@@ -10,7 +10,6 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from craftd.cli import door, text
-from craftd.client.client import Client
 
 if TYPE_CHECKING:
     from craftd.protocol.registry import Method
@@ -118,22 +117,16 @@ def _refuse(constant: str) -> NoReturn:
 )
 def listen(workspace: str | None, topics: tuple[str, ...]) -> None:
     """Print every change as it happens, one JSON object a line: {"method", "params"}."""
+    wanted = list(topics) or None
     with door.connected() as client:
         for scope in door.scopes(client, workspace):
-            _subscribe(client, scope, topics)
+            client.subscribe(scope, topics=wanted)
         if workspace is None:
-            _subscribe(client, None, topics)
-        for message in client.notifications():
-            text.emit({"method": message["method"], "params": message.get("params", {})}, one_line=True)
-            if message["method"] == "workspaces/didCreate" and workspace is None:
-                _subscribe(client, message["params"]["item"]["id"], topics)
-
-
-def _subscribe(client: Client, scope: str | None, topics: tuple[str, ...]) -> None:
-    params: dict[str, Any] = {} if scope is None else {"workspace": scope}
-    if topics:
-        params["topics"] = list(topics)
-    client.call("events/subscribe", params)
+            client.subscribe(None, topics=wanted)
+        for event in client.notifications():
+            text.emit({"method": event["method"], "params": event.get("params", {})}, one_line=True)
+            if event["method"] == "workspaces/didCreate" and workspace is None:
+                client.subscribe(event["params"]["item"]["id"], topics=wanted)
 
 
 @click.command()

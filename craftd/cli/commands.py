@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from craftd.cli import call, serve, sessions, text, workspaces
-from craftd.client.client import CallFailed, ConnectionLost
+from craftd.client.failures import CallFailed, ConnectionLost
 from craftd.client.launch import Mismatch, NotReached
 from craftd.protocol.rendezvous import VERSION
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from craftd.client import launch
-from craftd.client.client import CallFailed, Client
-from craftd.protocol import rendezvous
+from craftd.client.failures import CallFailed
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from craftd.client.client import Client, Connecting
 
 in_workspace = click.option(
     "-w",
@@ -22,22 +27,98 @@ in_workspace = click.option(
 as_json = click.option("--json", "json", is_flag=True, help="Print JSON, one value a line.")
 
 
-@contextmanager
-def connected() -> Iterator[Client]:
-    """A client of the daemon, which is started if it does not run."""
-    with Client.connect(rendezvous.find(), "craftd command line") as client:
-        yield client
+class Door:
+    """The client, for commands, which do one thing after the other.
+
+    Its loop runs only while a command waits: a terminal that does not take what is printed holds up the daemon's
+    events, which lapse there.
+    """
+
+    def __init__(self, runner: asyncio.Runner, client: Client, news: asyncio.Event) -> None:
+        self._runner = runner
+        self._client = client
+        self._heard: deque[Any] = deque()
+        self._news = news
+
+    @property
+    def hello(self) -> Mapping[str, Any]:
+        return self._client.hello
+
+    @property
+    def selected(self) -> list[dict[str, Any]]:
+        """The workspaces that the working directory is, contains or lies in."""
+        workspaces: list[dict[str, Any]] = self._client.welcome.get("workspaces", [])
+        return workspaces
+
+    def call(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
+        """Raises: CallFailed, ConnectionLost."""
+        return self._runner.run(self._client.call(method, params))
+
+    def pages(self, method: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """All items of a `list` method."""
+
+        async def collect() -> list[dict[str, Any]]:
+            return [item async for item in self._client.pages(method, params)]
+
+        return self._runner.run(collect())
+
+    def subscribe(self, workspace: str | None, **wanted: Any) -> None:
+        """Have what happens in a scope among the `notifications`."""
+        from craftd.client.events import Lapsed, Told
+
+        def hear(event: Any) -> None:
+            if isinstance(event, Lapsed):
+                scope = {} if workspace is None else {"workspace": workspace}
+                event = {"method": "events/didLapse", "params": {**scope, **event._asdict()}}
+            self._heard.append(event)
+            self._news.set()
+
+        self._runner.run(self._client.listen(Told(hear, **wanted), workspace))
+
+    def notifications(self) -> Iterator[Any]:
+        """Every notification, `{method, params}`, as it comes. Raises: ConnectionLost when the daemon ends."""
+        while True:
+            while not self._heard:
+                self._news.clear()
+                self._runner.run(_wait(self._news))
+            event = self._heard.popleft()
+            if isinstance(event, Exception):
+                raise event
+            yield event
 
 
 @contextmanager
-def connected_if_running() -> Iterator[Client | None]:
+def connected(*, start: bool = True) -> Iterator[Door]:
+    """A client of the daemon, which is started if it does not run. Raises: NotReached."""
+    import asyncio
+
+    from craftd.client.client import connect  # both take longer to import than the commands that need no daemon
+
+    with asyncio.Runner() as runner:
+        client = runner.run(_open(connect(name="craftd command line", start=start, reconnect=False)))
+        try:
+            yield Door(runner, client, asyncio.Event())
+        finally:
+            runner.run(client.close())
+
+
+async def _open(connecting: Connecting) -> Client:
+    return await connecting
+
+
+async def _wait(news: asyncio.Event) -> None:
+    await news.wait()
+
+
+@contextmanager
+def connected_if_running() -> Iterator[Door | None]:
     """A client of the running daemon, None if there is none."""
-    link = launch.greet(rendezvous.find(), "craftd command line")
-    if link is None:
-        yield None
-    else:
-        with Client(link, "craftd command line") as client:
-            yield client
+    with ExitStack() as stack:
+        try:
+            door = stack.enter_context(connected(start=False))
+        except launch.Absent:
+            door = None
+        yield door
 
 
 def name_of(workspace: str) -> str:
@@ -47,7 +128,7 @@ def name_of(workspace: str) -> str:
     return workspace
 
 
-def scopes(client: Client, workspace: str | None) -> list[str]:
+def scopes(client: Door, workspace: str | None) -> list[str]:
     """The workspace that was named; else those of the working directory; else all that are registered."""
     if workspace is not None:
         return [name_of(workspace)]
@@ -55,7 +136,7 @@ def scopes(client: Client, workspace: str | None) -> list[str]:
     return selected or [str(item["id"]) for item in client.pages("workspaces/list", {})]
 
 
-def find_session(client: Client, workspace: str | None, id: str, **params: Any) -> tuple[str, Any]:
+def find_session(client: Door, workspace: str | None, id: str, **params: Any) -> tuple[str, Any]:
     """The workspace in which session *id* lives, and the answer of `sessions/get`.
 
     Where you are is only looked at first: an id is hardly ever in two workspaces.

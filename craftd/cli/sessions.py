@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from craftd.cli import door, text
-from craftd.client.client import Client
 
 STATES = ("all", "active", "inbox", "completed", "archived")
 
@@ -113,7 +112,7 @@ def tail(id: str, count: int, workspace: str | None, json: bool) -> None:
     with door.connected() as client:
         scope, _ = door.find_session(client, workspace, id)
         # Subscribed first, then listed: what comes in between comes twice and is dropped by its revision.
-        client.call("events/subscribe", {"workspace": scope, "topics": ["messages", "sessions"], "sessions": [id]})
+        client.subscribe(scope, topics=["messages", "sessions"], sessions=[id])
         page = _last(client, scope, id, max(count, 1))
         seen = page["revision"]
         shown = page["items"][-count:] if count else []
@@ -136,7 +135,7 @@ def tail(id: str, count: int, workspace: str | None, json: bool) -> None:
             last = items[-1]["id"] if items else last
 
 
-def _last(client: Client, scope: str, id: str, count: int) -> Any:
+def _last(client: door.Door, scope: str, id: str, count: int) -> Any:
     """The last *count* messages in the order of the transcript, as one page."""
     return client.call("messages/list", {"workspace": scope, "session": id, "direction": "backward", "limit": count})
 
@@ -147,7 +146,7 @@ def _after(items: list[Item], last: str | None) -> list[Item]:
     return items[ids.index(last) + 1 :] if last in ids else items
 
 
-def _whole(client: Client, scope: str, id: str, message: Item) -> Item:
+def _whole(client: door.Door, scope: str, id: str, message: Item) -> Item:
     """The message of an event as an item; fetched if the event left its body out because of its size."""
     if "omitted" not in message.get("value", message):
         return message if "value" in message else {"id": message.get("id"), "value": message}

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from craftd.cli import door, text
-from craftd.client.client import CallFailed
+from craftd.client.failures import CallFailed
 
 
 @click.group(invoke_without_command=True)
@@ -68,7 +68,7 @@ def doctor(workspace: str | None, json: bool) -> int:
     """Report everything that is wrong with the files of all workspaces; changes nothing. Exit 1 if there are errors."""
     errors = total = 0
     with door.connected() as client:
-        registered = list(client.pages("workspaces/list", {}))
+        registered = client.pages("workspaces/list", {})
         there = [(str(item["id"]), item["value"]["path"]) for item in registered if not _is_elsewhere(item)]
         scopes = [(None, "configuration"), *there] if workspace is None else [(door.name_of(workspace), workspace)]
         for id, shown in scopes:

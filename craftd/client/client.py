@@ -1,148 +1,272 @@
-"""A small blocking client: one request at a time, notifications in the order they came."""
+"""A client of the daemon for programs that run on asyncio: calls, events, and a connection that comes back.
+
+What happens to calls when the connection is lost: those that only read are asked again. A change is sent again, with
+its key, to the same daemon, which makes it once; whether another daemon would make it twice cannot be known, so that
+is `ConnectionLost` with `maybe_done`. Messages that have ids are sent again to any daemon: it knows them. What had not
+been sent is sent once there is a connection; nobody waits longer than `patience` for one.
+"""
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from craftd.client import launch, wire
-from craftd.client.launch import Link
-from craftd.protocol.rendezvous import PROTOCOL, VERSION, Places
+from craftd.client.address import Address
+from craftd.client.calls import KEYED, READS, Calls
+from craftd.client.connection import Connection, Message, Progress
+from craftd.client.events import Events, Feed, Listener, Position
+from craftd.client.failures import ConnectionLost
+from craftd.client.line import Line
 
+if TYPE_CHECKING:
+    from ssl import SSLContext
+    from types import TracebackType
 
-class CallFailed(Exception):
-    """The daemon answered a request with an error: `error.code`, `error.message` and `error.data` as sent."""
-
-    def __init__(self, code: int, message: str, data: dict[str, Any]) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-
-    @property
-    def name(self) -> str:
-        """What a program branches on: `error.data.code`, the name of the failure."""
-        return str(self.data.get("code", "Error"))
+PATIENCE = 30.0
+"""Seconds that a call waits for a connection."""
 
 
-class ConnectionLost(Exception):
-    """The daemon ended, or sent something that is no message."""
+def connect(
+    url: str | None = None,
+    *,
+    name: str = "a Python program",
+    workspaces: Iterable[str] | None = None,
+    token: str | None = None,
+    tls: SSLContext | None = None,
+    start: bool = True,
+    reconnect: bool = True,
+    patience: float = PATIENCE,
+    on_connection: Callable[[bool], None] | None = None,
+) -> Connecting:
+    """A client: `async with connect() as client`, or `client = await connect()` and later `await client.close()`.
 
-    def __init__(self) -> None:
-        super().__init__("the daemon closed the connection")
-
-
-class Client:
-    """An initialized connection to the daemon.
-
-    hello: what `daemon/hello` answered. server: the result of `initialize`.
+    url: `unix:/path`, `tcp://`, `tcps://`, `ws://` or `wss://host:port`; None: the daemon of $CRAFT_CONFIG_DIR (default
+    ~/.craft-agent), which is started if it does not run, unless start is False.
+    name: who is shown in `craftd status`. workspaces: ids or folders; with exactly one, calls need not name it; None:
+    those of the working directory. token: for TCP and WebSocket; on this machine the one in the configuration folder
+    is taken by itself. tls: for tcps and wss, when not the system's certificates decide.
+    reconnect: connect again when the connection is lost, at once if there are subscriptions, else with the next call.
+    patience: seconds that a call waits for a connection. on_connection: called with False when the connection is lost
+    and with True when it is back.
+    Raises: NotReached, CallFailed, ConnectionLost.
     """
+    address = Address(url, name=name, workspaces=workspaces, token=token, tls=tls, start=start)
+    return Connecting(lambda: Client(address, reconnect=reconnect, patience=patience, on_connection=on_connection))
 
-    def __init__(self, link: Link, name: str) -> None:
-        self.hello = link.hello
-        self._link = link
-        self._waiting: deque[wire.Message] = deque()
-        self._number = 0
-        self.server: dict[str, Any] = self.call(
-            "initialize",
-            {
-                "processId": os.getpid(),
-                "rootUri": None,
-                "workspaceFolders": _here(),
-                "clientInfo": {"name": name, "version": VERSION},
-                "capabilities": {"experimental": {"craft": {"protocol": PROTOCOL}}},
-            },
+
+class Connecting:
+    """A client to come: to be awaited, or entered."""
+
+    def __init__(self, make: Callable[[], Client]) -> None:
+        self._make = make
+        self._client: Client | None = None
+
+    def __await__(self) -> Generator[Any, None, Client]:
+        return self._open().__await__()
+
+    async def _open(self) -> Client:
+        self._client = self._make()
+        await self._client.open()
+        return self._client
+
+    async def __aenter__(self) -> Client:
+        return await self._open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+
+class Client(Calls):
+    """Made by `connect`. Every method is a call: `client.sessions.list(...)`, or by its name, `client.call(...)`."""
+
+    def __init__(
+        self, address: Address, *, reconnect: bool, patience: float, on_connection: Callable[[bool], None] | None
+    ) -> None:
+        super().__init__(self)
+        self._address = address
+        self._on_connection = on_connection
+        self._feeds: dict[str | None, Feed] = {}
+        self._ids: dict[str, str] = {}
+        self._stopped = False
+        """The daemon was told to stop: it is not for us to start another."""
+        self._line = Line(
+            lambda lost: address.dial(self._hear, lost, may_start=not self._stopped),
+            self._back,
+            self._told,
+            needed=lambda: bool(self._feeds),
+            comes_back=reconnect,
+            patience=patience,
         )
-        self._send({"method": "initialized", "params": {}})
 
-    @classmethod
-    def connect(cls, places: Places, name: str) -> Self:
-        """Connect as program *name*, starting the daemon if need be.
+    async def open(self) -> None:
+        """The first connection. Raises: NotReached, CallFailed, ConnectionLost."""
+        await self._line.open()
 
-        Raises: launch.NotReached, ConnectionLost, CallFailed.
-        """
-        link = launch.connect(places, name)
-        try:
-            return cls(link, name)
-        except BaseException:
-            link.close()
-            raise
+    async def close(self) -> None:
+        """Hang up. Iterators end; calls that wait fail."""
+        await self._line.close()
 
     @property
-    def selected(self) -> list[dict[str, Any]]:
-        """The workspaces that the working directory is, contains or lies in."""
-        craft = self.server["capabilities"]["experimental"]["craft"]
-        workspaces: list[dict[str, Any]] = craft.get("workspaces", [])
-        return workspaces
+    def connected(self) -> bool:
+        return self._line.connection is not None
 
-    def call(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """Result of a request. Notifications that come before it are kept for `notifications`.
+    @property
+    def hello(self) -> Mapping[str, Any]:
+        """What `daemon/hello` answered, where the daemon was found by its configuration folder."""
+        return {} if self._line.connection is None else self._line.connection.hello
 
-        Raises: CallFailed, ConnectionLost.
+    @property
+    def welcome(self) -> Mapping[str, Any]:
+        """craftd's part of the answer to `initialize`: methods, rights, limits, the workspaces of this connection."""
+        return {} if self._line.connection is None else self._line.connection.welcome
+
+    # Calls
+
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Any:
+        """Result of any method; members of *params* by their wire names, None = absent. A change gets a key.
+
+        on_progress: called with each report of work done; on_part: with each part of the result that comes before it.
+        To wait no longer than some time, use `asyncio.timeout`: whoever is cancelled takes the request back.
+        Raises: CallFailed (a class of `craftd.client.errors`), ConnectionLost.
         """
-        self._number += 1
-        with suppress(ConnectionLost):  # what it said before it hung up can still be read
-            self._send({"id": self._number, "method": method, "params": params or {}})
+        members = {name: value for name, value in (params or {}).items() if value is not None}
+        if method in KEYED:
+            members.setdefault("key", os.urandom(16).hex())
+        callbacks = {"workDoneToken": on_progress, "partialResultToken": on_part}
+        progress: dict[str, Progress] = {name: each for name, each in callbacks.items() if each is not None}
         while True:
-            message = self._receive()
-            if "method" in message:
-                self._waiting.append(message)
-            elif message.get("id") in (self._number, None):  # None: it could not read the request
-                if "error" in message:
-                    error = message["error"]
-                    raise CallFailed(error["code"], error["message"], error.get("data") or {})
-                return message.get("result")
+            connection = await self._line.connected()
+            try:
+                return await connection.call(method, members, progress=progress)
+            except ConnectionLost as lost:
+                if not self._line.comes_back or self._line.failure is not None:
+                    raise
+                if not lost.maybe_done or (method in READS and on_part is None) or _is_known_again(method, members):
+                    continue
+                if method not in KEYED or _daemon(await self._line.connected()) != _daemon(connection):
+                    raise
 
-    def pages(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """All items of a `list` method, page by page."""
-        cursor = None
+    async def pages(self, method: str, params: Mapping[str, Any]) -> AsyncIterator[Any]:
+        """All items of a `list` method, page after page."""
+        cursor: str | None = None
         while True:
-            page = self.call(method, params if cursor is None else {**params, "cursor": cursor})
-            yield from page["items"]
+            page = await self.call(method, {**params, "cursor": cursor})
+            for item in page["items"]:
+                yield item
             cursor = page.get("nextCursor")
             if cursor is None:
                 return
 
-    def notifications(self) -> Iterator[wire.Message]:
-        """Every notification, `{method, params}`, as it comes. Raises: ConnectionLost when the daemon ends."""
+    # Events
+
+    def subscribe(
+        self,
+        workspace: str | None = None,
+        *,
+        topics: Iterable[str] | None = None,
+        sessions: Iterable[str] | None = None,
+        ephemeral: bool = False,
+        since: Mapping[str, Any] | Position | None = None,
+    ) -> Events:
+        """What happens in one workspace, or without one in the configuration: `async with` it, then `async for`.
+
+        topics: nouns, "*" = all, None = all but `files`. sessions: only these. ephemeral: what is relayed and not kept.
+        since: what was seen before, `events.taken` of another time.
+        """
+        return Events(self, workspace, topics=topics, sessions=sessions, ephemeral=ephemeral, since=since)
+
+    async def listen(self, listener: Listener, workspace: str | None) -> Feed:
+        """Have *listener* told of a scope; returns when the daemon knows."""
+        scope = None if workspace is None else await self.id_of(workspace)
+        feed = self._feeds.setdefault(scope, Feed(scope))
+        feed.listeners.append(listener)
+        try:
+            while not listener.begun:
+                connection = await self._line.connected()
+                try:
+                    await feed.send(connection).future
+                except ConnectionLost:
+                    if not self._line.comes_back:
+                        raise
+        except BaseException:
+            self.unlisten(listener, feed)
+            raise
+        return feed
+
+    def unlisten(self, listener: Listener, feed: Feed) -> None:
+        """Tell *listener* no more."""
+        feed.listeners.remove(listener)
+        if feed.listeners or self._feeds.get(feed.scope) is not feed:
+            return
+        del self._feeds[feed.scope]
+        if self._line.connection is not None:
+            params = {} if feed.scope is None else {"workspace": feed.scope}
+            self._line.connection.request("events/unsubscribe", params)
+
+    async def reach(self, feed: Feed) -> Position:
+        """Return when every listener of *feed* has been told everything that had happened by now."""
+        scope = {} if feed.scope is None else {"workspace": feed.scope}
         while True:
-            yield self._waiting.popleft() if self._waiting else self._receive()
+            connection = await self._line.connected()
+            try:
+                answer = await feed.send(connection).future
+                # What was missed follows that answer and comes before the next.
+                params = {"since": {"epoch": answer["epoch"], "revision": answer["revision"]}, "topics": [], **scope}
+                read = await connection.call("events/read", params)
+            except ConnectionLost:
+                if not self._line.comes_back:
+                    raise
+            else:
+                return Position(read["epoch"], read["revision"])
 
-    def close(self) -> None:
-        self._link.close()
+    async def id_of(self, workspace: str) -> str:
+        """Registry id of the scope that an id, slug or folder names: what its events carry."""
+        if workspace not in self._ids:
+            item = (await self.call("workspaces/get", {"id": workspace, "fields": []}))["item"]
+            self._ids[workspace] = item.get("info", {}).get("aliasOf") or item["id"]
+        return self._ids[workspace]
 
-    def __enter__(self) -> Self:
-        return self
+    def _hear(self, message: Message, size: int) -> None:
+        params = message.get("params") or {}
+        if "epoch" not in params and "session" not in params:
+            self._stopped = self._stopped or message["method"] == "daemon/willStop"
+            for feed in list(self._feeds.values()):
+                feed.hear_of_daemon(message, size)
+        elif (listened := self._feeds.get(params.get("workspace"))) is not None:
+            listened.hear(message, size)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+    def _back(self, connection: Connection) -> None:
+        """Subscriptions go out before anything that waited for the connection."""
+        self._stopped = False
+        for feed in self._feeds.values():
+            feed.send(connection, again=True)
 
-    def _send(self, message: wire.Message) -> None:
-        try:
-            self._link.sock.sendall(wire.frame(message))
-        except OSError:
-            raise ConnectionLost from None
-
-    def _receive(self) -> wire.Message:
-        """The next response or notification. No capability of ours allows the daemon to ask us anything."""
-        try:
-            message = self._link.incoming.next()
-        except (OSError, wire.Broken):
-            message = None
-        if message is None:
-            raise ConnectionLost
-        return message
+    def _told(self, what: bool | Exception) -> None:
+        if not isinstance(what, bool):
+            for feed in self._feeds.values():
+                feed.fail(what)
+        elif self._on_connection is not None:
+            self._on_connection(what)
 
 
-def _here() -> list[dict[str, str]]:
-    """The working directory as LSP names it; it may be gone."""
-    try:
-        here = Path.cwd()
-    except FileNotFoundError:
-        return []
-    return [{"uri": here.as_uri(), "name": here.name}]
+def _is_known_again(method: str, params: Mapping[str, Any]) -> bool:
+    """Whether any daemon knows this change by what it says: messages by their ids."""
+    if method != "messages/append" or "expectedTail" in params or "set" in params:
+        return False
+    return all("id" in message for message in params["messages"])
+
+
+def _daemon(connection: Connection) -> tuple[Any, Any]:
+    """What is the same as long as one daemon lives."""
+    return connection.welcome.get("pid"), connection.welcome.get("epoch")

@@ -37,6 +37,10 @@ class NotReached(Exception):
     """There is no daemon to work with; the text says why and what to do."""
 
 
+class Absent(NotReached):
+    """No daemon runs, and none was to be started."""
+
+
 class Silent(NotReached):
     """Somebody listens but does not answer within `PATIENCE`."""
 

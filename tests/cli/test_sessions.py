@@ -13,6 +13,7 @@ Capture = pytest.CaptureFixture[str]
 
 WORKSPACES = {"items": [{"id": "ws_1", "value": {"name": "Notes", "path": "/home/ann/notes"}}]}
 AT = {"epoch": "k3f9", "revision": 10}
+SUBSCRIBED = {"workspaces/get": {"item": WORKSPACES["items"][0], **AT}, "events/subscribe": {**AT, "replay": "none"}}
 
 
 def session(id: str, **value: Any) -> dict[str, Any]:
@@ -96,7 +97,7 @@ def test_tail_prints_each_message_once_and_fetches_what_an_event_left_out(fake: 
     fake(
         answers={
             "workspaces/list": WORKSPACES,
-            "events/subscribe": AT,
+            **SUBSCRIBED,
             "sessions/get": {"item": session("s"), **AT},
             "messages/list": {"items": [message("m1", "old"), message("m2", "listed and announced")], **AT},
             "messages/get": {"item": message("m3", "too large for an event"), **AT},
@@ -119,7 +120,7 @@ def test_tail_goes_on_after_a_lapse_with_what_came_since(fake: Behave, capsys: C
     fake(
         answers={
             "workspaces/list": WORKSPACES,
-            "events/subscribe": AT,
+            **SUBSCRIBED,
             "sessions/get": {"item": session("s"), **AT},
             "messages/list": {"items": [message("m1", "old"), message("m2", "last")], **AT},
         },
@@ -131,7 +132,7 @@ def test_tail_goes_on_after_a_lapse_with_what_came_since(fake: Behave, capsys: C
 
 def test_listen_prints_one_json_object_a_line_until_the_daemon_ends(fake: Behave, capsys: Capture) -> None:
     change = event("sessions/didCreate", 11, item=session("s", name="é"))
-    fake(answers={"workspaces/list": WORKSPACES, "events/subscribe": AT}, events=[change], hangUp=True)
+    fake(answers={"workspaces/list": WORKSPACES, **SUBSCRIBED}, events=[change], hangUp=True)
     assert commands.run(["listen", "-w", "ws_1", "-t", "sessions"]) == 1
     out, err = capsys.readouterr()
     assert [json.loads(line) for line in out.splitlines()] == [change]
