@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from attrs import define, field
 
@@ -54,6 +54,7 @@ class Blob:
     reserved: int = 0
     users: int = 0
     idle: asyncio.TimerHandle | None = None
+    heavy: ClassVar[bool] = True
     _last: Future[None] | None = None
 
     @property

@@ -180,18 +180,26 @@ def stage(path: Path, data: bytes, *, mode: int | None = None) -> Staged:
     """The long part of `replace`: write and flush beside. For `Staged.swap` or `discard`. Raises: OSError."""
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     temporary = temporary_beside(target)
-    fd = disk.create(temporary, mode)
+    return Staged(path, target, temporary, write_new(temporary, data, mode=mode, like=_stat(target)))
+
+
+def write_new(path: Path, data: bytes | Copy, *, mode: int | None, like: os.stat_result | None) -> Fingerprint:
+    """A new file, flushed but for its name, with mode and owner of the file *like*. OSError: nothing is left."""
+    fd = disk.create(path, mode)
     try:
         try:
-            disk.write(fd, data)
-            if (old := _stat(target)) is not None:
-                disk.keep_mode_and_owner(fd, old)
+            if isinstance(data, Copy):
+                disk.copy_range(data.fd, fd, 0, data.size)
+            else:
+                disk.write(fd, data)
+            if like is not None:
+                disk.keep_mode_and_owner(fd, like)
             disk.flush_full(fd)
-            return Staged(path, target, temporary, of_stat(os.fstat(fd)))
+            return of_stat(os.fstat(fd))
         finally:
             disk.close(fd)
     except BaseException:
-        discard(temporary)
+        discard(path)
         raise
 
 

@@ -58,6 +58,64 @@ SHELVES: dict[str, Shelf] = {shelf.noun.name: shelf for shelf in _SHELVES}
 """By the noun's name."""
 
 
+_SINGLE_FILES = {
+    "config.json": "workspaces",
+    "views.json": "views",
+    "permissions.json": "permissions",
+    "automations.json": "automations",
+    "automations-history.jsonl": "automations",
+    "automations-retry-queue.jsonl": "automations",
+    "events.jsonl": "automations",
+}
+"""Files at the top of a workspace that hold records."""
+
+_FILES_IN_FOLDERS = {
+    ("sessions", "session.jsonl"): "sessions",
+    ("sessions", "session.jsonl.tmp"): "sessions",
+    ("sources", "permissions.json"): "permissions",
+    ("tasks", "task.yaml"): "tasks",
+    ("tasks", "task.yml"): "tasks",
+    ("tasks", "runs"): "runs",
+}
+"""The same in the folder of a record; a folder stands for everything in it."""
+
+_RECORD_ROOMS = frozenset({"sessions", "projects", "skills", "sources", "tasks"})
+"""Folders in which every folder is a record."""
+
+
+def noun_of(parts: tuple[str, ...]) -> str | None:
+    """The noun whose records lie in this file, None for a file like any other. Case does not matter: on some file
+    systems another spelling is the same file.
+    """
+    folded = tuple(part.casefold() for part in parts)
+    if len(folded) == 1:
+        return _SINGLE_FILES.get(folded[0])
+    for shelf in _SHELVES:
+        if isinstance(shelf, Entries):
+            if "/".join(folded) == shelf.file.casefold():
+                return shelf.noun.name
+        elif isinstance(shelf, Folders) and len(folded) == 3 and folded[0] == shelf.folder:
+            files = {file.casefold() for file in (shelf.main, *shelf.texts.values())}
+            if folded[2] in files:
+                return shelf.noun.name
+    return _FILES_IN_FOLDERS.get((folded[0], folded[2])) if len(folded) > 2 else None
+
+
+def record_of(parts: tuple[str, ...]) -> tuple[str, str] | None:
+    """Noun and folder of the record to whose folder the path belongs."""
+    return (parts[0], parts[1]) if len(parts) > 1 and parts[0] in _RECORD_ROOMS else None
+
+
+def standing(parts: tuple[str, ...]) -> int:
+    """How many of the folders above the file *parts* must be there; those below are made when it is written.
+
+    A folder in a room of records would be a record, and what else lies at the top of a workspace is not ours.
+    """
+    if parts[:2] == ("statuses", "icons"):
+        return 1
+    return 2 if record_of(parts) is not None else len(parts) - 1
+
+
 def written_folders(root: Path) -> Iterator[Path]:
     """Every folder of the workspace *root* in which craftd makes or replaces something."""
     yield root

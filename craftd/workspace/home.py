@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from craftd.store import atomic
 from craftd.store.locks import FolderLock
 from craftd.store.watch import HOME, Watcher
 from craftd.workspace.commit import Commit, Done, Planned, Unit
+from craftd.workspace.files import Ground
 from craftd.workspace.guard import FolderGuard, tidy
 from craftd.workspace.index import Index
 from craftd.workspace.journal import DISK, Change, Journal, Origin
@@ -88,6 +90,7 @@ class Home:
         self._queue = Queue(self, self._thread, self.around.pool)
         self._tasks.append(self.around.spawn(self._queue.run()))
         self.around.settings_changed = self._look_soon
+        self.around.others = self.others
         self._loop = asyncio.get_running_loop()
         self._watch()
         self._tasks.append(self.around.spawn(self._keep_looking()))
@@ -169,6 +172,17 @@ class Home:
             return workspace
         finally:
             del self._opening[id]
+
+    def others(self) -> list[Path]:
+        """Folders that may lie in a workspace and belong to somebody else: other workspaces, the daemon's own."""
+        return [self.config, *(known.entry.root for known in self.known.values())]
+
+    def grounds(self) -> list[tuple[str, Ground]]:
+        """Where the files of each workspace are, by registry id; inner ones before those they lie in."""
+        others = self.others()
+        roots = [(self._first(id), known.entry.root) for id, known in self.known.items()]
+        grounds = [(id, Ground(Path(os.path.realpath(root)), root, others)) for id, root in roots]
+        return sorted(grounds, key=lambda pair: -len(pair[1].root.parts))
 
     # Changes
 

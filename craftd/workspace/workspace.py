@@ -18,7 +18,17 @@ from typing import Any, Protocol, TypeVar
 
 from attrs import define, field
 
-from craftd.errors import Corrupt, CraftdError, InternalError, InvalidParams, Issue, NotFound, Ref, ServerCancelled
+from craftd.errors import (
+    Corrupt,
+    CraftdError,
+    InternalError,
+    InvalidParams,
+    Issue,
+    NotFound,
+    ReadOnly,
+    Ref,
+    ServerCancelled,
+)
 from craftd.model import sessions as session_rules
 from craftd.model.ids import is_session_id, new_session_id
 from craftd.model.noun import Facts
@@ -32,6 +42,7 @@ from craftd.workspace import cache, foreign
 from craftd.workspace.commit import Commit, Done, Planned, Unit
 from craftd.workspace.debts import Debt
 from craftd.workspace.eyes import Eyes
+from craftd.workspace.files import FILES, FileUnit, Ground, Prepared, WriteFile, prepare_early
 from craftd.workspace.filters import session_filters
 from craftd.workspace.guard import FolderGuard, Guard, tidy
 from craftd.workspace.index import Index
@@ -78,7 +89,8 @@ class Listener(Protocol):
 class Surroundings:
     """What all scopes of a daemon share. clock: ms since 1970; spawn: starts a supervised task; pool: for slow work.
 
-    settings_changed: told when the `config.json` of an open workspace changed.
+    settings_changed: told when the `config.json` of an open workspace changed. others: folders that may lie in a
+    workspace and are not its own.
     """
 
     guard: Guard
@@ -94,6 +106,7 @@ class Surroundings:
     settings_changed: Callable[[], None] = lambda: None
     live: dict[str, Live] = field(factory=dict)
     """By registry id; what is said of a workspace's sessions outlives its closing and opening."""
+    others: Callable[[], Sequence[Path]] = tuple
 
 
 @define(eq=False)
@@ -304,6 +317,10 @@ class Workspace:
             )
         return transcript
 
+    def ground(self) -> Ground:
+        """Where its files are served."""
+        return Ground(self.place.root, self.place.root, self.around.others())
+
     async def in_pool(self, work: Callable[[_T], _R], argument: _T) -> _R:
         """Run slow work that only reads in a pool thread."""
         return await self._loop.run_in_executor(self.around.pool, work, argument)
@@ -397,6 +414,8 @@ class Workspace:
         """Raises NotFound when the folder of the workspace is gone: it is never made again."""
         if not self.place.root.is_dir():
             raise NotFound(Ref("workspaces", self.id))
+        if key.startswith(FILES):
+            return FileUnit(key, self.ground())
         if key.startswith(SESSIONS):
             id = key.removeprefix(SESSIONS)
             return SessionUnit(
@@ -420,6 +439,8 @@ class Workspace:
         raise InternalError(f"no noun lives in {path}")
 
     def preparation(self, key: str, commits: Sequence[Commit]) -> Callable[[], Any] | None:
+        if key.startswith(FILES):
+            return self._preparation_of_file(commits[0])
         if not key.startswith(SESSIONS):
             return None
         id = key.removeprefix(SESSIONS)
@@ -431,6 +452,20 @@ class Workspace:
         if transcript is None and not self.place.folder(id).exists():
             return None
         return lambda: self._prepare(key, transcript, commits if heavy else ())
+
+    def _preparation_of_file(self, commit: Commit) -> Callable[[], Any] | None:
+        if not isinstance(commit, WriteFile) or not commit.source.heavy:
+            return None
+        ground = self.ground()
+
+        def prepare() -> Any:
+            try:
+                with self.guard.writing():
+                    return prepare_early(ground, commit)
+            except (ReadOnly, OSError):
+                return None
+
+        return prepare
 
     def _prepare(self, key: str, transcript: Transcript | None, commits: Sequence[Commit]) -> Any:
         """In a pool thread; no commit on this unit runs meanwhile.
@@ -463,10 +498,17 @@ class Workspace:
         return transcript, prepared
 
     def prepared(self, unit: Unit, result: Any) -> None:
+        if isinstance(unit, FileUnit):
+            unit.take(result)
+            return
         assert isinstance(unit, SessionUnit)
         unit.transcript, unit.prepared = result
 
     def abandoned(self, result: Any) -> None:
+        if isinstance(result, Prepared):
+            result.discard()
+        if not isinstance(result, tuple):
+            return
         transcript, prepared = result
         if prepared is not None:
             prepared.discard()
@@ -476,6 +518,8 @@ class Workspace:
     def settled(self, units: Sequence[Unit]) -> None:
         """After a round, in the thread: keep the transcripts that were used, close the longest unused."""
         for unit in units:
+            if isinstance(unit, FileUnit):
+                unit.tidy()
             if isinstance(unit, SessionUnit):
                 if unit.prepared is not None:  # its commits came to nothing
                     unit.prepared.discard()

@@ -148,6 +148,20 @@ async def piece(scene: Scene) -> Params:
     return {**await blob(scene), "offset": 0, "data": "YWJj"}
 
 
+async def file(scene: Scene) -> Params:
+    path = f"{scene.name}.txt"
+    await scene.client.call("files/write", {"path": path, "content": {"text": "Where do we begin?"}})
+    return {"path": path}
+
+
+async def new_file(scene: Scene) -> Params:
+    return {"path": f"{scene.name}.txt", "content": {"text": "Here."}, "key": scene.key}
+
+
+async def old_file(scene: Scene) -> Params:
+    return {**await file(scene), "key": scene.key}
+
+
 WELL: dict[str, Prepare] = {
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
     "blobs/create": nothing,
@@ -161,6 +175,10 @@ WELL: dict[str, Prepare] = {
     "events/read": since,
     "events/subscribe": nothing,
     "events/unsubscribe": nothing,
+    "files/delete": old_file,
+    "files/list": nothing,
+    "files/read": file,
+    "files/write": new_file,
     "issues/list": nothing,
     "messages/append": append,
     "messages/delete": old_message,
