@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Page,
         Position,
         Subscribed,
+        Unread,
         Updated,
         WrittenBlob,
         WrittenFile,
@@ -231,6 +232,7 @@ class EventsCalls(Noun):
         workspace: str | None = None,
         topics: Sequence[str] | Literal["*"] | None = None,
         sessions: Sequence[str] | None = None,
+        ephemeral: bool | None = None,
         since: Position | None = None,
     ) -> Subscribed:
         """Be told every change of one scope. Subscribing again replaces the connection's subscription to it.
@@ -238,6 +240,7 @@ class EventsCalls(Noun):
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         topics: Nouns; absent: all but `files`.
         sessions: Narrows the topics that belong to a session to these.
+        ephemeral: Also what executors publish and nobody stores (`sessions/didPublish`).
         since: What the client has seen: later changes that are still known are sent again.
         """
         result: Subscribed = await self._door.call(
@@ -246,6 +249,7 @@ class EventsCalls(Noun):
                 "workspace": workspace,
                 "topics": topics,
                 "sessions": sessions,
+                "ephemeral": ephemeral,
                 "since": since,
             },
         )
@@ -1130,6 +1134,71 @@ class SessionsCalls(Noun):
             },
         )
 
+    async def mark_read(
+        self,
+        *,
+        workspace: str | None = None,
+        key: str | None = None,
+        sessions: Sequence[str] | None = None,
+        all: bool | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> Committed:
+        """Everything in these sessions was read: `hasUnread` false, `lastReadMessageId` the last final message.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        all: All unread ones that are neither hidden nor archived.
+        """
+        result: Committed = await self._door.call(
+            "sessions/markRead",
+            {
+                "workspace": workspace,
+                "key": key,
+                "sessions": sessions,
+                "all": all,
+            },
+            on_progress=on_progress,
+        )
+        return result
+
+    async def publish(
+        self,
+        *,
+        session: str,
+        event: Mapping[str, Any],
+        workspace: str | None = None,
+    ) -> None:
+        """Tell who listens what is not worth storing; for executors.
+
+        event: `{type, ...}`; `{type: "state", state}` is remembered while the connection lives.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        await self._door.call(
+            "sessions/publish",
+            {
+                "session": session,
+                "event": event,
+                "workspace": workspace,
+            },
+        )
+
+    async def unread(
+        self,
+        *,
+        workspace: str | None = None,
+    ) -> Unread:
+        """Which sessions have unread messages, hidden and archived ones left out; of one or all open workspaces.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Unread = await self._door.call(
+            "sessions/unread",
+            {
+                "workspace": workspace,
+            },
+        )
+        return result
+
     async def update(
         self,
         *,
@@ -1159,6 +1228,25 @@ class SessionsCalls(Noun):
             },
         )
         return result
+
+    async def view(
+        self,
+        *,
+        sessions: Sequence[str],
+        workspace: str | None = None,
+    ) -> None:
+        """These sessions, and no others, are on the screen now; they do not become unread. May come as a
+        notification.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        await self._door.call(
+            "sessions/view",
+            {
+                "sessions": sessions,
+                "workspace": workspace,
+            },
+        )
 
 
 class SkillsCalls(Noun):
@@ -1829,6 +1917,7 @@ KEYED = frozenset(
         "projects/update",
         "sessions/create",
         "sessions/delete",
+        "sessions/markRead",
         "sessions/update",
         "skills/create",
         "skills/delete",
@@ -1865,6 +1954,8 @@ READS = frozenset(
         "projects/list",
         "sessions/get",
         "sessions/list",
+        "sessions/unread",
+        "sessions/view",
         "skills/get",
         "skills/list",
         "sources/get",

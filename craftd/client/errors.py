@@ -138,10 +138,15 @@ class Timeout(CallFailed):
 
 
 class IoError(CallFailed):
-    """The disk refused. written: the new bytes are in place but perhaps not safe from a power loss."""
+    """The disk refused. written: the new bytes are in place but perhaps not safe from a power loss.
+
+    done, left: of a change of many records, how many are changed and how many are not.
+    """
 
     errno: str
     written: bool
+    done: int | None
+    left: int | None
 
 
 ERRORS: dict[str, type[CallFailed]] = {

@@ -218,6 +218,23 @@ class Subscribed(TypedDict):
     count: NotRequired[int]
 
 
+class Unread(TypedDict):
+    """total: over all *workspaces*."""
+
+    total: int
+    workspaces: list[UnreadSessions]
+
+
+class UnreadSessions(TypedDict):
+    """What is unread in one workspace. sessions: their ids, the latest first."""
+
+    epoch: str
+    revision: int
+    workspace: str
+    count: int
+    sessions: list[str]
+
+
 class Updated(TypedDict):
     """Answer of `update`; changed: false when the record was like that already."""
 
@@ -575,6 +592,21 @@ class SessionsDidDeleteEvent(TypedDict):
     params: SessionsDidDelete
 
 
+class SessionsDidPublish(TypedDict):
+    """An executor said something that is not stored; no revision. client: its connection."""
+
+    # Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+    workspace: NotRequired[str]
+    session: str
+    event: dict[str, Any]
+    client: str
+
+
+class SessionsDidPublishEvent(TypedDict):
+    method: Literal["sessions/didPublish"]
+    params: SessionsDidPublish
+
+
 class SkillsDidChange(TypedDict):
     """Records of skills changed: `patch` is what an `update` would need."""
 
@@ -803,6 +835,7 @@ Notification: TypeAlias = (
     | SessionsDidChangeEvent
     | SessionsDidCreateEvent
     | SessionsDidDeleteEvent
+    | SessionsDidPublishEvent
     | SkillsDidChangeEvent
     | SkillsDidCreateEvent
     | SkillsDidDeleteEvent
