@@ -56,9 +56,10 @@ class Pattern:
         """Where the first match is. Raises: TooSlow."""
         return self._where(self._compiled.search, text)
 
-    def match(self, text: str) -> tuple[int, int] | None:
-        """Where the match ends that begins with *text*. Raises: TooSlow."""
-        return self._where(self._compiled.match, text)
+    def match(self, text: str, at: int = 0) -> int | None:
+        """Where the match ends that begins at *at*. Raises: TooSlow."""
+        found = self._where(self._compiled.match, text, at)
+        return None if found is None else found[1]
 
     def could_begin(self, text: str) -> bool:
         """Whether a text that begins with *text* may match from its start on."""
@@ -68,9 +69,9 @@ class Pattern:
             return True
 
     @staticmethod
-    def _where(method: Any, text: str) -> tuple[int, int] | None:
+    def _where(method: Any, text: str, at: int = 0) -> tuple[int, int] | None:
         try:
-            found = method(text, timeout=SECONDS, concurrent=True)
+            found = method(text, at, timeout=SECONDS, concurrent=True)
         except TimeoutError:
             raise TooSlow from None
         return None if found is None else (found.start(), found.end())
