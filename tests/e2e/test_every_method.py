@@ -26,6 +26,7 @@ Params = dict[str, Any]
 Prepare = Callable[["Scene"], Awaitable[Params]]
 
 _numbers = count(1)
+EXECUTOR = {"experimental": {"craft": {"roles": ["executor"]}}}
 EARLY = {"daemon/hello", "daemon/stop"}
 """Served before `initialize` on the local socket."""
 
@@ -140,6 +141,18 @@ async def shorter(scene: Scene) -> Params:
     return {**await of_session(scene), "keep": 1, "key": scene.key}
 
 
+async def some_sessions(scene: Scene) -> Params:
+    return {"sessions": [await scene.session()]}
+
+
+async def read_sessions(scene: Scene) -> Params:
+    return {**await some_sessions(scene), "key": scene.key}
+
+
+async def relayed(scene: Scene) -> Params:
+    return {"session": await scene.session(), "event": {"type": "text_delta", "delta": "We"}}
+
+
 async def blob(scene: Scene) -> Params:
     return {"blob": (await scene.client.call("blobs/create", {"size": 3}))["blob"]}
 
@@ -186,6 +199,10 @@ WELL: dict[str, Prepare] = {
     "messages/list": of_session,
     "messages/truncate": shorter,
     "messages/update": changed_message,
+    "sessions/markRead": read_sessions,
+    "sessions/publish": relayed,
+    "sessions/unread": nothing,
+    "sessions/view": some_sessions,
 }
 """What a call takes to be carried out."""
 
@@ -261,7 +278,11 @@ def another(well: Params) -> Params:
     """What makes another change of *well*."""
     if "value" in well:
         return {"value": {**well["value"], "name": "Another"}}
-    return {"id": "another"} if "id" in well else {"session": "another"}
+    return next(
+        {name: ["another"] if name == "sessions" else "another"}
+        for name in ("id", "session", "sessions")
+        if name in well
+    )
 
 
 async def refused(client: Wire, method: str, params: Any) -> tuple[str, list[str]]:
@@ -298,7 +319,7 @@ async def test_a_method_refuses_every_mistake_and_then_works(
     daemon: Daemon, connect: Connect, way: str, method: str
 ) -> None:
     row = METHODS[method]
-    client = await connect(daemon, "ws", over=way)
+    client = await connect(daemon, "ws", over=way, capabilities=EXECUTOR)
     well = await WELL[method](Scene(client, daemon))
     before = await client.call("daemon/sync", {"workspace": "ws"})
     for params, errors, path in mistakes(row, well):
@@ -322,7 +343,7 @@ async def test_a_method_refuses_every_mistake_and_then_works(
 async def test_an_editor_gets_at_it_by_its_one_command(daemon: Daemon, connect: Connect, method: str) -> None:
     if method == "daemon/stop":
         return
-    client = await connect(daemon, "ws", over="bridge")
+    client = await connect(daemon, "ws", over="bridge", capabilities=EXECUTOR)
     well = await WELL[method](Scene(client, daemon))
     answer = await client.call("workspace/executeCommand", {"command": "craft.call", "arguments": [method, well]})
     assert answer is None if METHODS[method].result is None else isinstance(answer, dict)
