@@ -201,6 +201,11 @@ def remove_tree(path: Path) -> None:
     shutil.rmtree(path)
 
 
+def set_mode(path: Path, mode: int) -> None:
+    """Who may do what with the file *path* leads to."""
+    os.chmod(path, mode)
+
+
 def keep_mode_and_owner(fd: int, old: os.stat_result) -> None:
     """Give the new file behind *fd* the mode and owner of the file it replaces.
 

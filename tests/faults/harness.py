@@ -30,6 +30,7 @@ from craftd.store import disk
 CHANGING = (
     "create", "open_append", "write", "copy_range", "truncate", "flush", "flush_full", "flush_directory", "rename",
     "rename_new", "exchange", "remove", "make_directory", "remove_directory", "remove_tree", "keep_mode_and_owner",
+    "set_mode",
 )  # fmt: skip
 """The disk's functions, but for those made of them and `close`, whose errors the kernel reports on flushing."""
 
