@@ -19,7 +19,7 @@ WORKSPACE = "ws_0a1b2c3d"
 _RUN = """
 import sys
 from functools import partial
-from craftd.server import core, daemon, dispatch, outbox
+from craftd.server import blobs, core, daemon, dispatch, outbox
 from craftd.workspace import home
 {changes}
 sys.exit(daemon.run(sys.argv[1], auto={auto}))
