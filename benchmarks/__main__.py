@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.report import Figure, Measure, table
 
-NAMES = ("append", "written", "turn", "rename", "listing", "requests", "fanout", "door", "idle", "watch")
+NAMES = ("append", "written", "turn", "rename", "listing", "requests", "fanout", "ways", "door", "idle", "watch")
 
 
 def main() -> None:

@@ -97,12 +97,12 @@ class Peer:
 class Daemon:
     """`craftd serve` on the configuration in *base*; use as a context."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, *arguments: str) -> None:
         self.base = base
         self.root = base / "workspace"
         self._started = time.perf_counter()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "craftd", "serve"],
+            [sys.executable, "-m", "craftd", "serve", *arguments],
             env=environment(base),
             stdout=subprocess.DEVNULL,
             stderr=(base / "serve.log").open("ab"),
