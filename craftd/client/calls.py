@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Content,
         Created,
         CreatedBlob,
+        CreatedToken,
         Events,
         FileRange,
         Got,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         Item,
         Page,
         Position,
+        ShownTokens,
         Subscribed,
         Unread,
         Updated,
@@ -1732,6 +1734,57 @@ class StatusesCalls(Noun):
         return result
 
 
+class TokensCalls(Noun):
+    """The methods `tokens/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        rights: Sequence[Literal["read", "write", "execute", "secrets", "admin"]],
+        name: str | None = None,
+        workspaces: Sequence[str] | None = None,
+    ) -> CreatedToken:
+        """Make a token: for all workspaces, or for some, and then without the right `admin`.
+
+        name: For people.
+        workspaces: Registry ids, `ws_` ids, slugs or paths.
+        """
+        result: CreatedToken = await self._door.call(
+            "tokens/create",
+            {
+                "rights": rights,
+                "name": name,
+                "workspaces": workspaces,
+            },
+        )
+        return result
+
+    async def list(self) -> ShownTokens:
+        """All tokens, without their secrets."""
+        result: ShownTokens = await self._door.call(
+            "tokens/list",
+            {},
+        )
+        return result
+
+    async def revoke(
+        self,
+        *,
+        id: str,
+    ) -> None:
+        """Make a token worthless and close its connections; `local`, the one in the file `craftd/token`, is
+        replaced.
+        """
+        await self._door.call(
+            "tokens/revoke",
+            {
+                "id": id,
+            },
+        )
+
+
 class WorkspacesCalls(Noun):
     """The methods `workspaces/...`."""
 
@@ -1898,6 +1951,7 @@ class Calls:
         self.skills = SkillsCalls(door)
         self.sources = SourcesCalls(door)
         self.statuses = StatusesCalls(door)
+        self.tokens = TokensCalls(door)
         self.workspaces = WorkspacesCalls(door)
 
 

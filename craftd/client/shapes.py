@@ -88,6 +88,13 @@ class CreatedBlob(TypedDict):
     chunkBytes: int
 
 
+class CreatedToken(TypedDict):
+    """secret: what clients show; it is not told again."""
+
+    secret: str
+    token: ShownToken
+
+
 class Event(TypedDict):
     """One notification, as it would have been sent."""
 
@@ -207,6 +214,22 @@ class Position(TypedDict):
 
     epoch: str
     revision: int
+
+
+class ShownToken(TypedDict):
+    """workspaces: registry ids that it is limited to. created_at: absent for the one in the file `craftd/token`."""
+
+    id: str
+    name: str
+    rights: list[str]
+    workspaces: NotRequired[list[str]]
+    createdAt: NotRequired[int]
+
+
+class ShownTokens(TypedDict):
+    """"""
+
+    tokens: list[ShownToken]
 
 
 class Subscribed(TypedDict):

@@ -106,9 +106,8 @@ class Tokens:
     def load(self) -> dict[str, Token]:
         """All tokens by id, read when they are asked for first.  Raises: Corrupt, OSError."""
         if self._tokens is None:
-            self._tokens = {token.id: token for token in self._read()}
-            if self._local.exists():
-                self._tokens[LOCAL] = _local_token(self._local)
+            tokens = [_local_token(self._local)] if self._local.exists() else []
+            self._tokens = {token.id: token for token in tokens + self._read()}
         return self._tokens
 
     def _read(self) -> list[Token]:
@@ -124,10 +123,9 @@ class Tokens:
         """Have the token that local programs read.  Raises: Corrupt, OSError."""
         tokens = self.load()
         if LOCAL not in tokens:
-            tokens[LOCAL] = self._new_local()
+            self._tokens = {LOCAL: self._new_local(), **tokens}
 
     def _new_local(self) -> Token:
-        self._local.parent.mkdir(mode=0o700, exist_ok=True)
         atomic.replace(self._local, new_secret().encode() + b"\n", mode=0o600)
         return _local_token(self._local)
 
@@ -151,13 +149,12 @@ class Tokens:
         if id not in tokens:
             raise NotFound(Ref("tokens", id))
         if id == LOCAL:
-            tokens[LOCAL] = self._new_local()
+            self._tokens = {**tokens, LOCAL: self._new_local()}
         else:
             self._write({other: token for other, token in tokens.items() if other != id})
 
     def _write(self, tokens: dict[str, Token]) -> None:
         kept = [{**token.described(), "hash": token.digest.hex()} for token in tokens.values() if token.id != LOCAL]
-        self._file.parent.mkdir(mode=0o700, exist_ok=True)
         atomic.replace(self._file, json.dumps({"tokens": kept}, indent=2).encode() + b"\n", mode=0o600)
         self._tokens = tokens
 
@@ -200,6 +197,7 @@ class Auth:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _failures: Failures = field(init=False)
+    _changing: asyncio.Lock = field(factory=asyncio.Lock)
 
     def __attrs_post_init__(self) -> None:
         self._failures = Failures(self.clock)
@@ -221,7 +219,24 @@ class Auth:
         rights = frozenset(token.rights)
         if not caller.private:
             rights -= _ONLY_PRIVATE
+        if token.workspaces is not None:
+            rights -= {"admin"}  # the right over all of them
         return Grant(token.id, rights, None if token.workspaces is None else frozenset(token.workspaces))
+
+    async def create(self, name: str, rights: Iterable[str], workspaces: Iterable[str] | None) -> tuple[str, Token]:
+        """See `Tokens.create`."""
+        async with self._changing:
+            return await asyncio.to_thread(self.tokens.create, name, rights, workspaces)
+
+    async def revoke(self, id: str) -> None:
+        """See `Tokens.revoke`."""
+        async with self._changing:
+            await asyncio.to_thread(self.tokens.revoke, id)
+
+    async def all(self) -> list[Token]:
+        """Raises: Corrupt, OSError."""
+        async with self._changing:
+            return list((await asyncio.to_thread(self.tokens.load)).values())
 
 
 def new_secret() -> str:

@@ -17,12 +17,22 @@ from typing import Any
 
 from attrs import define, field
 
-from craftd.errors import Corrupt, CraftdError, InvalidRequest, IoError, NotFound, Ref
+from craftd.errors import (
+    Corrupt,
+    CraftdError,
+    Forbidden,
+    InvalidParams,
+    InvalidRequest,
+    IoError,
+    NotFound,
+    Ref,
+    Unauthenticated,
+)
 from craftd.protocol import methods as _complete_registry  # noqa: F401
 from craftd.protocol import rendezvous
 from craftd.protocol.initialize import Opened, OpenWorkspace, Wishes
 from craftd.protocol.rendezvous import PROTOCOL, VERSION, Card, Places
-from craftd.server.auth import Auth, Tokens
+from craftd.server.auth import NOTHING, Auth, Grant, Tokens
 from craftd.server.blobs import Blobs
 from craftd.server.connection import Connection
 from craftd.server.daemon import Network
@@ -55,6 +65,8 @@ STOP_SECONDS = 5.0
 """For clients to take the answers to what they had asked before the daemon stops."""
 LOG_BYTES = 5 * 1024 * 1024
 
+_FOR_ALL = frozenset({"workspaces/list", "workspaces/get", "workspaces/update", "daemon/sync"})
+"""What of the global scope a token for some workspaces opens; the handlers show it only those."""
 _SHOWN = ("HOME", "PATH", "LANG", "TZ", "CRAFT_CONFIG_DIR", "XDG_RUNTIME_DIR")
 """Variables that `daemon/status` shows; none that could hold a secret."""
 
@@ -92,12 +104,32 @@ class Daemon:
 
     def scope(self, name: str | None, call: Call) -> Any:
         if name is None:
+            if call.grant.workspaces is not None and call.method.name not in _FOR_ALL:
+                raise Forbidden("this token is for some workspaces, not for what they share", scope="workspaces")
             return self.home
-        return self.home.workspace(name)
+        return self.home.workspace(name if call.grant.workspaces is None else self.reached(name, call.grant))
+
+    def reached(self, name: str, grant: Grant) -> str:
+        """Registry id of the workspace called *name*. Raises: NotFound, also where *grant* does not lead."""
+        try:
+            id = self.home.find(name)
+        except InvalidParams:  # fits several, which may be none of its business
+            if grant.workspaces is None:
+                raise
+            id = None
+        if id is None or id not in self.reachable(grant):
+            raise NotFound(Ref("workspaces", name))
+        return id
+
+    def reachable(self, grant: Grant) -> frozenset[str]:
+        """Registry ids of all workspaces that *grant* reaches."""
+        if grant.workspaces is None:
+            return frozenset(self.home.known)
+        return frozenset(id for name in grant.workspaces & self.home.known.keys() if (id := self.home.find(name)))
 
     async def initialize(self, connection: Connection, wishes: Wishes) -> Opened:
         opened: list[Workspace] = []
-        for id in await self._wanted(wishes):
+        for id in await self._wanted(wishes, connection.grant or NOTHING):
             workspace = self.home.workspace(id)
             opened.append(workspace if isinstance(workspace, Workspace) else await asyncio.shield(workspace))
         self._alone_since = None
@@ -108,22 +140,25 @@ class Daemon:
             features={"fsync": "data", "relay": True},
         )
 
-    async def _wanted(self, wishes: Wishes) -> list[str]:
-        """Registry ids of the workspaces a client wants to work with, each once. Raises: NotFound."""
+    async def _wanted(self, wishes: Wishes, grant: Grant) -> list[str]:
+        """Registry ids of the workspaces a client wants to work with and may, each once. Raises: NotFound."""
         ids: list[str] = []
         options = wishes.options
+        may_register = options.open == "register" and grant.workspaces is None and "write" in grant.rights
         if options.workspaces is not None:
             for choice in options.workspaces:
                 name = choice.id or choice.path or ""
-                id = self.home.find(name) or (await self._register(choice.path, options.open))
-                if id is None:
+                id = self.home.find(name) or (await self._register(choice.path) if may_register else None)
+                if id is None or (grant.workspaces is not None and id not in self.reachable(grant)):
                     raise NotFound(Ref("workspaces", name))
                 ids.append(id)
         else:
             for folder in wishes.folders:
                 ids += self._around(Path(folder))
-                if not ids and (id := await self._register(folder, options.open)) is not None:
+                if not ids and may_register and (id := await self._register(folder)) is not None:
                     ids.append(id)
+            if grant.workspaces is not None:
+                ids = [id for id in ids if id in self.reachable(grant)]
         if options.open == "never":
             there = {workspace.id for workspace in self.home.open_workspaces}
             ids = [id for id in ids if id in there]
@@ -141,9 +176,9 @@ class Daemon:
                 found.append(self.home.find(id) or id)
         return found
 
-    async def _register(self, path: str | None, how: str) -> str | None:
-        """Put a workspace folder into the registry, if the client wants that."""
-        if how != "register" or path is None or not os.path.isfile(os.path.join(path, "config.json")):
+    async def _register(self, path: str | None) -> str | None:
+        """Put a workspace folder into the registry; None if it is none."""
+        if path is None or not os.path.isfile(os.path.join(path, "config.json")):
             return None
         commit = self.home.plan_creation({"path": path}, adopt=False)
         commit.origin = Origin(kind="client")
@@ -182,7 +217,16 @@ class Daemon:
             read_only=workspace.read_only,
         )
 
-    def status(self) -> dict[str, Any]:
+    def status(self, grant: Grant) -> dict[str, Any]:
+        """What *grant* may know: others, and the machine, are no business of who has some workspaces only."""
+        reachable = self.reachable(grant)
+        status = self._status([one for one in self.home.open_workspaces if one.id in reachable])
+        if grant.workspaces is not None:
+            for name in ("clients", "environment", "listeners", "socket", "configDir", "holder"):
+                del status[name]
+        return status
+
+    def _status(self, workspaces: list[Workspace]) -> dict[str, Any]:
         now = time.time_ns() // 1_000_000
         return {
             "pid": os.getpid(),
@@ -201,7 +245,7 @@ class Daemon:
             "clients": [
                 {"id": one.id, "name": one.name, "transport": one.kind} for one in self.dispatcher.connections.values()
             ],
-            "workspaces": [workspace.status() for workspace in self.home.open_workspaces],
+            "workspaces": [workspace.status() for workspace in workspaces],
             "environment": {name: os.environ[name] for name in _SHOWN if name in os.environ},
         }
 
@@ -211,6 +255,13 @@ class Daemon:
         return unix + [{"kind": one.kind, "address": one.address, "tls": one.tls} for one in self.listeners]
 
     # Life
+
+    async def revoke(self, id: str, asking: Connection) -> None:
+        """Make a token worthless and end its connections, but that of who asks.  Raises: NotFound, Corrupt, OSError."""
+        await self.auth.revoke(id)
+        for connection in tuple(self.dispatcher.connections.values()):
+            if connection.grant is not None and connection.grant.token == id and connection is not asking:
+                connection.revoke(Unauthenticated("the token was revoked"))
 
     async def release(self) -> None:
         """Bring every file up to date and give the app's lock back.  Raises: IoError, the lock is still held."""
@@ -278,7 +329,10 @@ class Daemon:
             if one.guard.holder is not None:
                 shown["holder"] = one.guard.holder
             described.append(shown)
-        self.dispatcher.broadcast("daemon/didChange", {"workspaces": described})
+        for connection in self.dispatcher.subscribers():
+            reachable = self.reachable(connection.grant or NOTHING)
+            theirs = [shown for shown in described if shown["id"] in reachable]
+            connection.notify("daemon/didChange", {"workspaces": theirs})
 
     async def _keep_house(self) -> None:
         """Give the lock back when nobody needs it, end when nobody is there."""

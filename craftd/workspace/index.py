@@ -138,8 +138,9 @@ class Index:
         fields: tuple[str, ...] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        only: frozenset[str] | None = None,
     ) -> Page:
-        """One page of the rows that match *filter*, ending at *limit* rows or about 1 MiB.
+        """One page of the rows that match *filter*, ending at *limit* rows or about 1 MiB; only: ids of all there are.
 
         Raises: InvalidParams (unknown filter, bad sort), StaleCursor (from another run of the daemon).
         """
@@ -161,7 +162,7 @@ class Index:
         size, last, more = 0, None, False
         for at in positions:
             row = self.rows[entries[at][1]]
-            if matches is not None and not matches(row):
+            if (only is not None and row.id not in only) or (matches is not None and not matches(row)):
                 continue
             text = b"" if len(items) >= min(count, PAGE_MOST) else row.text(fields)
             if items and (not text or size + len(text) > PAGE_BYTES):
@@ -171,7 +172,8 @@ class Index:
             size += len(text)
             last = entries[at]
         next_cursor = _write_cursor(self.epoch, sort, last) if more and last is not None else None
-        return Page(items, next_cursor, len(self.rows) if matches is None else None)
+        total = len(self.rows) if only is None else len(only & self.rows.keys())
+        return Page(items, next_cursor, total if matches is None else None)
 
 
 def compile_filter(

@@ -64,6 +64,12 @@ export interface CreatedBlob {
   chunkBytes: number;
 }
 
+/** secret: what clients show; it is not told again. */
+export interface CreatedToken {
+  secret: string;
+  token: ShownToken;
+}
+
 /** One notification, as it would have been sent. */
 export interface Event {
   method: string;
@@ -179,6 +185,19 @@ export interface Page {
 export interface Position {
   epoch: string;
   revision: number;
+}
+
+/** workspaces: registry ids that it is limited to. created_at: absent for the one in the file `craftd/token`. */
+export interface ShownToken {
+  id: string;
+  name: string;
+  rights: string[];
+  workspaces?: string[];
+  createdAt?: number;
+}
+
+export interface ShownTokens {
+  tokens: ShownToken[];
 }
 
 /** Where delivery begins. replay: complete = *count* missed changes follow; stale = list again. */
@@ -969,6 +988,29 @@ export interface Methods {
       fields?: string[];
     };
     result: Updated;
+  };
+  /** Make a token: for all workspaces, or for some, and then without the right `admin`. */
+  "tokens/create": {
+    params: {
+      rights: ("read" | "write" | "execute" | "secrets" | "admin")[];
+      /** For people. */
+      name?: string;
+      /** Registry ids, `ws_` ids, slugs or paths. */
+      workspaces?: string[];
+    };
+    result: CreatedToken;
+  };
+  /** All tokens, without their secrets. */
+  "tokens/list": {
+    params: {};
+    result: ShownTokens;
+  };
+  /** Make a token worthless and close its connections; `local`, the one in the file `craftd/token`, is replaced. */
+  "tokens/revoke": {
+    params: {
+      id: string;
+    };
+    result: null;
   };
   /** Make a workspace folder, or register an existing one: `value: {name, path?}`. */
   "workspaces/create": {

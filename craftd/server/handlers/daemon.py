@@ -33,7 +33,7 @@ async def hello(call: Call, params: SayHello) -> Hello:
 
 @handles
 def status(call: Call, params: DaemonStatus) -> Record:
-    return daemon_of(call).status()
+    return daemon_of(call).status(call.grant)
 
 
 @handles

@@ -70,8 +70,9 @@ async def delete(call: Call, params: Delete) -> Committed:
     return Committed(epoch=done.epoch, revision=done.revision)
 
 
-def page_of(index: Index, params: List, epoch: str, revision: int) -> Page:
-    page = index.page(params.filter, params.sort, params.fields, params.limit, params.cursor)
+def page_of(index: Index, params: List, epoch: str, revision: int, only: frozenset[str] | None = None) -> Page:
+    """only: ids of all that may be seen."""
+    page = index.page(params.filter, params.sort, params.fields, params.limit, params.cursor, only)
     return Page(
         items=tuple(map(Raw, page.items)),
         next_cursor=page.next_cursor,

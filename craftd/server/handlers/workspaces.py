@@ -14,6 +14,7 @@ from craftd.protocol.methods.workspaces import (
     UpdateWorkspace,
 )
 from craftd.server.dispatch import Call, handles
+from craftd.server.handlers.daemon import daemon_of
 from craftd.server.handlers.nouns import chosen, page_of
 from craftd.workspace.changes import check_patch
 from craftd.workspace.home import Home
@@ -24,14 +25,15 @@ from craftd.workspace.registry import Unregister, UpdateSettings
 async def list_workspaces(call: Call, params: ListWorkspaces) -> Page:
     home: Home = call.scope
     await home.look()
-    return page_of(home.index, params, home.journal.epoch, home.journal.revision)
+    only = None if call.grant.workspaces is None else daemon_of(call).reachable(call.grant)
+    return page_of(home.index, params, home.journal.epoch, home.journal.revision, only)
 
 
 @handles
 async def get(call: Call, params: GetWorkspace) -> Got:
     home: Home = call.scope
     await home.look()
-    item = home.item(params.id)
+    item = home.item(_reached(call, params.id))
     return Got(item=chosen(item, params.fields), epoch=home.journal.epoch, revision=home.journal.revision)
 
 
@@ -56,7 +58,7 @@ async def update(call: Call, params: UpdateWorkspace) -> Updated:
         UpdateSettings(
             origin=call.origin,
             connection=call.connection,
-            id=_known(home, params.id),
+            id=_known(home, _reached(call, params.id)),
             patch=check_patch(params.patch),
             facts=home.facts(),
             expected=params.expected_version,
@@ -88,3 +90,8 @@ def _known(home: Home, name: str) -> str:
     if id is None:
         raise NotFound(Ref("workspaces", name))
     return id
+
+
+def _reached(call: Call, name: str) -> str:
+    """*name*, or for a token of some workspaces the id of the one it means. Raises: NotFound if it is none of these."""
+    return name if call.grant.workspaces is None else daemon_of(call).reached(name, call.grant)
