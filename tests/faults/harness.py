@@ -28,11 +28,14 @@ from attrs import define, field, frozen
 from craftd.store import disk
 
 CHANGING = (
-    "create", "open_append", "write", "copy_range", "truncate", "flush", "flush_full", "flush_directory", "rename",
-    "rename_new", "exchange", "remove", "make_directory", "remove_directory", "remove_tree", "keep_mode_and_owner",
-    "set_mode",
+    "create", "open_append", "write", "write_at", "copy_range", "truncate", "flush", "flush_full", "flush_directory",
+    "rename", "rename_new", "exchange", "remove", "make_directory", "remove_directory", "remove_tree",
+    "keep_mode_and_owner", "set_mode",
 )  # fmt: skip
 """The disk's functions, but for those made of them and `close`, whose errors the kernel reports on flushing."""
+
+
+_HELD = Path("/proc/self/fd")
 
 
 # Single calls that fail
@@ -79,8 +82,8 @@ class Breaker:
             if getattr(self._inside, "call", False):
                 return function(*args, **kwargs)
             if self._fails(name, args):
-                if self._torn and name == "write":
-                    function(args[0], args[1][: len(args[1]) // 2])
+                if self._torn and name in ("write", "write_at"):
+                    function(args[0], args[1][: len(args[1]) // 2], *args[2:])
                 raise OSError(self._number, errno.errorcode[self._number])
             self._inside.call = True
             try:
@@ -95,7 +98,15 @@ def _paths(args: tuple[Any, ...]) -> list[str]:
     """The files a disk call is about: a handle comes first, names may be two."""
     if isinstance(args[0], int):
         return [os.readlink(f"/proc/self/fd/{args[0]}")]
-    return [str(arg) for arg in args if isinstance(arg, Path)]
+    return [str(_plain(arg)) for arg in args if isinstance(arg, Path)]
+
+
+def _plain(arg: Any) -> Any:
+    """A path in a folder that is held open, by the folder's name."""
+    if not isinstance(arg, Path) or not arg.is_relative_to(_HELD):
+        return arg
+    number, *rest = arg.relative_to(_HELD).parts
+    return Path(os.readlink(_HELD / number), *rest)
 
 
 # Power cuts
@@ -160,6 +171,7 @@ class Recorder:
                     return function(*args, **kwargs)
                 self._depth += 1
                 try:
+                    plain = tuple(map(_plain, args))
                     copied = os.pread(args[0], args[3] - args[2], args[2]) if name == "copy_range" else b""
                     if name == "close":
                         self._handles.pop(args[0], None)
@@ -169,8 +181,8 @@ class Recorder:
                         if name in ("flush", "flush_full") and args[0] in self._handles:
                             self._log(self._handles[args[0]], "failed", None)
                         raise
-                    if self._is_ours(name, args):
-                        self._record(name, args, result, copied)
+                    if self._is_ours(name, plain):
+                        self._record(name, plain, result, copied)
                     return result
                 finally:
                     self._depth -= 1
@@ -195,6 +207,13 @@ class Recorder:
         target.ops.append((self.step, "names", lambda names: names.update({new.name: moved})))
         self._moves.append((self.step, source, target))
 
+    def _swap(self, one: Path, two: Path) -> None:
+        """Names in two folders, in one step that both share."""
+        first, second, left, right = self._node(one), self._node(two), self._node(one.parent), self._node(two.parent)
+        self._log(left, "names", lambda names: names.update({one.name: second}))
+        right.ops.append((self.step, "names", lambda names: names.update({two.name: first})))
+        self._moves.append((self.step, left, right))
+
     def _record(self, name: str, args: tuple[Any, ...], result: Any, copied: bytes) -> None:
         if name == "create":
             node = self._handles[result] = Node(False, b"")
@@ -216,6 +235,8 @@ class Recorder:
         elif name in ("rename", "rename_new"):
             old, new = args[0].name, args[1].name
             self._change(args[0], lambda names: names.update({new: names.pop(old)}))
+        elif name == "exchange" and result and args[0].parent != args[1].parent:
+            self._swap(args[0], args[1])
         elif name == "exchange" and result:
             one, two = args[0].name, args[1].name
             self._change(args[0], lambda names: names.update({one: names[two], two: names[one]}))

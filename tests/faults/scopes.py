@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from craftd.model import json_text
 from craftd.model.records import Item, Record
 from craftd.store.locks import AppLock
-from craftd.workspace import reading
+from craftd.workspace import files, reading
 from craftd.workspace.changes import check_patch
 from craftd.workspace.commit import Done
 from craftd.workspace.guard import Guard
@@ -86,6 +86,8 @@ class Scopes:
             return _answer(await workspace.commit(commit))
         if method == "messages/list":
             return _page(await reading.page(workspace, params["session"], limit=500, cursor=params.get("cursor")))
+        if noun == "files":
+            return await self._on_file(workspace, verb, params)
         if verb == "list":
             fields = tuple(params["fields"]) if "fields" in params else None
             return _page(workspace.verbs.index(noun).page(fields=fields, limit=500, cursor=params.get("cursor")))
@@ -100,6 +102,15 @@ class Scopes:
         return _answer(
             await verbs.delete(noun, id, expected, ORIGIN, connection, missing_ok=False, permanent=permanent)
         )
+
+    @staticmethod
+    async def _on_file(workspace: Workspace, verb: str, params: Record) -> Any:
+        parts = tuple(params["path"].split("/"))
+        if verb == "delete":
+            return _answer(await workspace.commit(files.DeleteFile(origin=ORIGIN, parts=parts)))
+        assert verb == "write"
+        source = files.Given(params["content"]["text"].encode())
+        return _answer(await workspace.commit(files.WriteFile(origin=ORIGIN, parts=parts, source=source)))
 
     async def _on_home(self, verb: str, params: Record) -> Any:
         home, id = self.home, params.get("id")

@@ -17,6 +17,8 @@ from craftd.model import json_text
 from craftd.model.records import Record
 from craftd.protocol import rendezvous
 from craftd.server import core
+from craftd.server.auth import Auth, Tokens
+from craftd.server.daemon import Network
 from craftd.store.locks import AppLock
 from craftd.workspace.guard import Guard
 from craftd.workspace.workspace import Workspace
@@ -53,8 +55,9 @@ class Served:
         entry = {"id": WORK, "name": "Work", "slug": "ws", "rootPath": str(root), "createdAt": 1}
         registry = {"workspaces": [entry], "activeWorkspaceId": WORK, "activeSessionId": None}
         (config / "config.json").write_text(json.dumps(registry))
-        daemon = core.Daemon(rendezvous.find(str(config)), False, False, Guard(AppLock(config), time.monotonic))
-        running = asyncio.create_task(daemon.run(stdio=False))
+        places, guard = rendezvous.find(str(config)), Guard(AppLock(config), time.monotonic)
+        daemon = core.Daemon(places, False, False, guard, Network(), Auth(Tokens(places)))
+        running = asyncio.create_task(daemon.run())
         try:
             async with asyncio.timeout(10):
                 while daemon.socket is None and not running.done():  # noqa: ASYNC110 (nothing tells when it is there)
@@ -91,14 +94,19 @@ class Served:
         return await self.wire.call(method, scoped(method, params))
 
     async def state(self) -> State:
-        return await state_of(self.wire.call)
+        return {**await state_of(self.wire.call), "files": self._files()}
+
+    def _files(self) -> Record:
+        """Those that are no records."""
+        found = (path for path in self.root.glob("sessions/*/data/**/*") if path.is_file())
+        return {str(path.relative_to(self.root)): path.read_text() for path in found}
 
     async def state_on_disk(self) -> State:
         """What a daemon that starts now would find."""
         (beside := self.base / "fresh" / "craftd").mkdir(parents=True, exist_ok=True)
         shutil.copy(self.config / "config.json", beside.parent)
         async with Scopes.open(beside.parent) as scopes:
-            return await state_of(scopes.call)
+            return {**await state_of(scopes.call), "files": self._files()}
 
     def follow(self) -> None:
         """Take the events that have come since the last time."""

@@ -51,6 +51,13 @@ def messages(*ids: str, times: int = 1000) -> list[Record]:
     return [{"id": id, "content": "x" * times, "type": "user", "timestamp": 5} for id in ids]
 
 
+def file(n: int, text: str) -> Record:
+    return {"path": f"sessions/first/data/{n}/a.txt", "content": {"text": text}}
+
+
+FILE = [("files/write", lambda n: file(n, "Old"))]
+
+
 def setting(prefix: str, **members: Any) -> Callable[[Served, int], Record]:
     return lambda _, n: {"id": f"{prefix}{n}", "patch": {"set": members}}
 
@@ -86,6 +93,10 @@ CHANGES = {
         SOURCE,
     ),
     "a changed skill": Change("skills/update", setting("r", description="New", content="New"), SKILL),
+    "a new file": Change("files/write", lambda _, n: file(n, "New")),
+    "a changed file": Change("files/write", lambda _, n: file(n, "New"), FILE),
+    "a changed file, by way of the pool": Change("files/write", lambda _, n: file(n, "x" * 300_000), FILE),
+    "a deleted file": Change("files/delete", lambda _, n: {"path": file(n, "")["path"]}, FILE),
     "a new workspace": Change("workspaces/create", lambda _, n: {"id": f"w{n}", "value": {"name": f"W {n}"}}),
     "a workspace in an empty folder": Change("workspaces/create", at_an_empty_folder),
     "a renamed workspace": Change("workspaces/update", setting("w", name="New"), WORKSPACE),
@@ -175,6 +186,31 @@ async def test_a_prepared_rewrite_may_fail_anywhere(
     breaker = Breaker(monkeypatch)
     async with Served.start(tmp_path) as served:
         assert await failures(served, breaker, CHANGES[change], errno.ENOSPC, torn=True) == []
+
+
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_a_full_disk_while_bytes_are_staged_leaves_a_blob_that_can_be_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaker = Breaker(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        for step in range(10):
+            blob = (await served.wire.call("blobs/create", {"size": 6}))["blob"]
+            piece = {"blob": blob, "offset": 0, "data": "YWJjZGVm"}
+            breaker.arm(step, errno.ENOSPC, torn=True)
+            answer = await attempt(served, "blobs/write", piece)
+            reached = breaker.calls[step] if len(breaker.calls) > step else None
+            breaker.disarm()
+            assert (answer == "failed") == (reached is not None)
+            if answer == "failed":
+                with pytest.raises(Failed, match="ValidationFailed"):
+                    await served.call("files/write", path="a.txt", content={"blob": blob})
+                assert await attempt(served, "blobs/write", piece) == "done"
+            await served.call("files/write", path="a.txt", content={"blob": blob})
+            assert (served.root / "a.txt").read_text() == "abcdef"
+            if reached is None:
+                break
+        assert step == 1
 
 
 @pytest.mark.usefixtures("run_time", "quick")

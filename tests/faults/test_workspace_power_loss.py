@@ -21,6 +21,7 @@ import pytest
 from craftd.errors import IoError
 from craftd.model.records import Record
 from craftd.store import atomic, disk
+from craftd.workspace import files
 from craftd.workspace import workspace as workspaces
 from tests.faults.harness import Outage, Recorder
 from tests.faults.scopes import Scopes
@@ -126,6 +127,23 @@ async def the_registry(tell: Teller) -> None:
     await tell.change("workspaces/delete", {"id": "w-1"}, {"workspace w-1": None})
 
 
+async def files_in_a_session(tell: Teller) -> None:
+    """Some are written outside the queue, and their folders are made with the first of them."""
+
+    async def write(name: str, text: str) -> None:
+        path = f"sessions/first/data/{name}"
+        await tell.change("files/write", {"path": path, "content": {"text": text}}, {f"file {path}": text})
+
+    await write("deep/one.txt", "first")
+    await write("deep/one.txt", "second")
+    await write("two.txt", "x" * 5000)
+    tell.monkeypatch.setattr(files, "HEAVY", 0)
+    await write("deep/one.txt", "third")
+    await asyncio.gather(write("two.txt", "y"), write("three.txt", "z"))
+    gone = "sessions/first/data/deep/one.txt"
+    await tell.change("files/delete", {"path": gone}, {f"file {gone}": None})
+
+
 async def a_failed_flush(tell: Teller) -> None:
     """What it should have written is lost for good, although every later flush succeeds."""
     await tell.append("first", "m2")
@@ -146,7 +164,8 @@ async def a_repeat_of_what_was_not_safe(tell: Teller) -> None:
 Story = Callable[[Teller], Awaitable[None]]
 STORIES: tuple[Story, ...] = (
     sessions, a_removed_session, prepared_rewrites, appends_and_the_fold_at_the_end, entries, folders,
-    skills_and_projects, the_registry, a_failed_flush, a_repeat_of_what_was_not_safe,
+    skills_and_projects, the_registry, files_in_a_session, a_failed_flush,
+    a_repeat_of_what_was_not_safe,
 )  # fmt: skip
 
 

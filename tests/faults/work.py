@@ -110,6 +110,9 @@ async def facts_of(
             problems.append(f"the folder of workspace {item['id']} is not there")
     issues = (await call("issues/list", {"workspace": workspace}))["items"]
     problems += [f"{issue['path']}: {issue['message']}" for issue in issues if issue.get("code") not in allowed]
+    for path in root.glob("sessions/*/data/**/*"):
+        if path.is_file():
+            facts[f"file {path.relative_to(root)}"] = path.read_text()
     if (trash := root / ".trash").is_dir():
         names = [name.split("-", 1)[1] for name in os.listdir(trash)]
         facts |= {f"trash {name}": True for name in names if name.startswith("s-")}
