@@ -308,6 +308,44 @@ async def test_a_client_may_poll_instead(shared: Daemon, connect: Connect) -> No
     assert read["events"][0]["params"]["messages"][0]["id"] == "polled"
 
 
+async def test_what_a_poll_answers_is_bounded_and_goes_on_where_it_ended(shared: Daemon, connect: Connect) -> None:
+    poller, writer = await connect(shared, WORKSPACE), await connect(shared, WORKSPACE)
+    since = await poller.call("daemon/sync", {"workspace": WORKSPACE})
+    for number in range(12):
+        await append(writer, f"page-{number}", content="z" * 200_000)
+    found, reads = [], 0
+    while len(found) < 12:
+        params = {"workspace": WORKSPACE, "since": since, "topics": ["messages"], "limit": 7}
+        read = await poller.call("events/read", params)
+        assert 1 <= len(read["events"]) <= 5
+        found += [event["params"]["messages"][0]["id"] for event in read["events"]]
+        since = {"epoch": read["epoch"], "revision": read["revision"]}
+        reads += 1
+    assert found == [f"page-{number}" for number in range(12)]
+    for wrong in ({"limit": 0}, {"waitMs": -1}, {"topics": ["lables"]}, {"since": {"epoch": "x"}}):
+        with pytest.raises(Failed, match="InvalidParams"):
+            await poller.call("events/read", {"workspace": WORKSPACE, "since": since, **wrong})
+    stale = await poller.call(
+        "events/read", {"workspace": WORKSPACE, "since": {**since, "epoch": "x"}, "waitMs": 10_000}
+    )
+    assert (stale["status"], stale["events"]) == ("stale", [])
+
+
+async def test_a_poll_ends_when_it_is_taken_back_or_nothing_came(shared: Daemon, connect: Connect) -> None:
+    poller = await connect(shared, WORKSPACE)
+    since = await poller.call("daemon/sync", {"workspace": WORKSPACE})
+    waiting = poller.ask("events/read", {"workspace": WORKSPACE, "since": since, "waitMs": 60_000})
+    poller.send("$/cancelRequest", {"id": waiting})
+    with pytest.raises(Failed, match="Cancelled"):
+        await poller.answer(waiting)
+    nothing = await poller.call("events/read", {"workspace": WORKSPACE, "since": since, "waitMs": 1})
+    assert (nothing["status"], nothing["events"], nothing["revision"]) == ("ok", [], since["revision"])
+    other = await connect(shared, WORKSPACE)
+    await append(other, "elsewhere")
+    narrow = {"workspace": WORKSPACE, "since": since, "topics": ["labels"], "waitMs": 1}
+    assert (await poller.call("events/read", narrow))["revision"] == since["revision"] + 2
+
+
 def saved(path: Path, **changes: Any) -> bytes:
     first, *rest = path.read_bytes().split(b"\n")
     return b"\n".join([json.dumps({**json.loads(first), **changes}).encode(), *rest])

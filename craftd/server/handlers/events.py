@@ -15,6 +15,7 @@ from craftd.protocol.methods.events import Events, ReadEvents, Subscribe, Subscr
 from craftd.server.dispatch import Call, handles
 from craftd.server.outbox import Subscription, wants
 from craftd.workspace.home import Home
+from craftd.workspace.index import PAGE_BYTES
 from craftd.workspace.journal import Change
 from craftd.workspace.workspace import Workspace
 
@@ -62,6 +63,8 @@ async def read(call: Call, params: ReadEvents) -> Events:
     limit = DEFAULT_LIMIT if params.limit is None else params.limit
     if limit < 1:
         raise InvalidParams.of("limit", "must be at least 1")
+    if params.wait_ms is not None and params.wait_ms < 0:
+        raise InvalidParams.of("waitMs", "must be at least 0")
     journal, since = scope.journal, params.since
     scope.tell_missed()
 
@@ -75,10 +78,20 @@ async def read(call: Call, params: ReadEvents) -> Events:
         changes = missed()
     if changes is None:
         return Events(events=(), status="stale", epoch=journal.epoch, revision=journal.revision)
-    page = changes[: min(limit, MAX_LIMIT)]
+    page = _within(changes[: min(limit, MAX_LIMIT)])
     revision = page[-1].revision if len(page) < len(changes) else journal.revision
     events = tuple(Raw(b"{" + change.body.removeprefix(_ENVELOPE)) for change in page)
     return Events(events=events, status="ok", epoch=journal.epoch, revision=revision)
+
+
+def _within(changes: list[Change]) -> list[Change]:
+    """As many as fit into a page's bytes, at least one."""
+    size = 0
+    for at, change in enumerate(changes):
+        size += len(change.body)
+        if at and size > PAGE_BYTES:
+            return changes[:at]
+    return changes
 
 
 async def _next(where: Workspace | Home, wanted: Callable[[Change], bool], seconds: float) -> None:
