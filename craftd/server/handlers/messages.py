@@ -28,6 +28,7 @@ async def list_messages(call: Call, params: ListMessages) -> Page:
     for member in ("filter", "sort"):
         if getattr(params, member) is not None:
             raise InvalidParams.of(member, "messages are listed by position")
+    revision = workspace.revision  # before the file is read: later changes may be in the page, earlier ones are
     page = await reading.page(
         workspace,
         params.session,
@@ -41,7 +42,7 @@ async def list_messages(call: Call, params: ListMessages) -> Page:
         next_cursor=page.next_cursor,
         total=page.total,
         epoch=workspace.epoch,
-        revision=workspace.revision,
+        revision=revision,
     )
 
 
@@ -67,8 +68,9 @@ async def append(call: Call, params: AppendMessages) -> Appended:
 async def get_message(call: Call, params: GetMessage) -> Got:
     workspace: Workspace = call.scope
     workspace.check_session_id(params.session, "session")
+    revision = workspace.revision  # as in `list_messages`
     item = await reading.one(workspace, params.session, params.id)
-    return Got(item=chosen(item, params.fields), epoch=workspace.epoch, revision=workspace.revision)
+    return Got(item=chosen(item, params.fields), epoch=workspace.epoch, revision=revision)
 
 
 @handles
