@@ -9,8 +9,8 @@ import asyncio
 import inspect
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import CoroutineType
 from typing import Any, Protocol, TypeVar, get_type_hints
@@ -46,6 +46,9 @@ from craftd.workspace.journal import CHECKPOINT_SECONDS, Change, Origin
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 128
+
+PART_BYTES = 64 * 1024
+"""Of the items in one partial result."""
 
 _DOORS = frozenset({"initialize", "daemon/hello"})
 """Where a client of the network shows its token."""
@@ -98,7 +101,7 @@ class Call:
     dispatcher: Dispatcher
     served: Served
     params: Any
-    raw: Any
+    raw: Any = field(repr=False)
     """The params as they came."""
     scope: Any = None
     grant: Grant = field(init=False)
@@ -125,6 +128,29 @@ class Call:
         """Send `$/progress`, if the client asked for it by a token."""
         if token is not None:
             self.connection.notify("$/progress", {"token": token, "value": value})
+
+    @contextmanager
+    def work(self, token: int | str | None, title: str) -> Iterator[None]:
+        """Say that something long begins, and when it ends, well or not."""
+        self.progress(token, {"kind": "begin", "title": title})
+        try:
+            yield
+        finally:
+            self.progress(token, {"kind": "end"})
+
+    def parts(self, token: int | str, items: Sequence[Any]) -> None:
+        """Send *items* ahead of their answer, in parts: a client begins with one while others are on their way."""
+        part: list[codec.Raw] = []
+        size = 0
+        for item in items:
+            text = codec.dumps(item)
+            if part and size + len(text) > PART_BYTES:
+                self.progress(token, {"items": part})
+                part, size = [], 0
+            part.append(codec.Raw(text))
+            size += len(text)
+        if part:
+            self.progress(token, {"items": part})
 
 
 class Handlers:
@@ -469,8 +495,8 @@ class Dispatcher:
     def _answer(self, job: Job, call: Call, result: Any) -> None:
         if job.done:
             return
-        if call.served.pages and call.params.partial_result_token is not None and isinstance(result, contract.Page):
-            call.progress(call.params.partial_result_token, {"items": result.items})
+        if call.served.pages and call.params.partial_result_token is not None:
+            call.parts(call.params.partial_result_token, result.items)
             result = attrs.evolve(result, items=())
         call.connection.answer(job, codec.dumps(result))
         for action in call.after:

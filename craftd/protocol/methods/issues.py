@@ -23,6 +23,7 @@ class ListIssues(Ref):
     """What is wrong with the files of a workspace, or with one of them."""
 
     path: str | None = None
+    partial_result_token: int | str | None = None
 
 
 @notification("issues/didChange")

@@ -47,7 +47,8 @@ async def create(call: Call, params: CreateWorkspace) -> Created:
     home.check_id(commit.id)
     if params.dry_run:
         return Created(item=home.preview(commit), epoch=home.journal.epoch, revision=home.journal.revision)
-    done = await home.commit(commit)
+    with call.work(params.work_done_token, f"Making workspace {commit.name}"):
+        done = await home.commit(commit)
     return Created(item=done.answer, epoch=done.epoch, revision=done.revision)
 
 

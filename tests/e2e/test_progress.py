@@ -1,0 +1,120 @@
+"""Partial results of every list, and progress of what takes long."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from craftd.protocol import methods as _complete_registry  # noqa: F401
+from craftd.protocol.registry import METHODS
+from tests.daemon import Daemon
+from tests.wire import Failed, Wire
+
+LISTS = sorted(
+    name for name, row in METHODS.items() if row.verb == "list" and hasattr(row.params, "partial_result_token")
+)
+SESSION = "260704-quiet-fjord"
+
+
+@pytest.fixture(scope="module")
+def daemon(make_daemon: Callable[..., Daemon]) -> Daemon:
+    daemon = make_daemon()
+    root = daemon.base / "ws"
+    (root / "docs").mkdir(parents=True)
+    for number in range(300):
+        (root / "docs" / f"{number:03}-{'x' * 200}.txt").touch()
+    daemon.register(ws=root)
+    daemon.start()
+    return daemon
+
+
+@pytest.fixture
+async def client(daemon: Daemon) -> AsyncIterator[Wire]:
+    client = await daemon.connect("ws")
+    yield client
+    await client.close()
+
+
+def told(client: Wire, token: Any) -> list[Any]:
+    return [params["value"] for params in client.notifications("$/progress") if params["token"] == token]
+
+
+def test_every_list_can_be_told_in_parts() -> None:
+    few = {"tokens/list"}
+    assert {name for name, row in METHODS.items() if row.verb == "list"} - few == set(LISTS)
+
+
+@pytest.mark.parametrize("method", LISTS)
+async def test_the_parts_are_the_page(client: Wire, method: str) -> None:
+    params: dict[str, Any] = {}
+    if method == "messages/list":
+        await client.call("sessions/create", {"id": SESSION, "value": {}}) if not await known(client) else None
+        messages = [{"id": f"m{n}", "type": "user", "content": "y" * 20_000} for n in range(20)]
+        await client.call("messages/append", {"session": SESSION, "messages": messages})
+        params = {"session": SESSION}
+    elif method == "files/list":
+        params = {"path": "docs", "limit": 500}
+    whole = await client.call(method, params)
+    answer = await client.call(method, {**params, "partialResultToken": 7})
+    parts = told(client, 7)
+    assert [item for part in parts for item in part["items"]] == whole["items"]
+    assert answer == {**whole, "items": []}
+    assert all(part["items"] and list(part) == ["items"] for part in parts)
+    if method in ("messages/list", "files/list"):
+        assert len(parts) > 1
+        assert all(len(str(part)) < 100_000 for part in parts)
+    assert client.order[-1 - len(parts) :] == ["$/progress"] * len(parts) + [client.received[-1]["id"]]
+
+
+async def known(client: Wire) -> bool:
+    page = await client.call("sessions/list")
+    return any(item["id"] == SESSION for item in page["items"])
+
+
+async def test_the_next_page_is_told_of_in_the_answer(client: Wire) -> None:
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    for token in ("a", "b", "c"):
+        params = {"path": "docs", "limit": 120, "partialResultToken": token, **cursor}
+        answer = await client.call("files/list", params)
+        seen += [item["value"]["name"][:3] for part in told(client, token) for item in part["items"]]
+        cursor = {"cursor": answer["nextCursor"]} if "nextCursor" in answer else {}
+    assert seen == [f"{number:03}" for number in range(300)]
+    assert cursor == {}
+
+
+async def test_events_of_earlier_changes_come_before_the_parts(client: Wire) -> None:
+    await client.call("events/subscribe", {"workspace": "ws", "topics": ["labels"]})
+    client.received.clear()
+    made = client.ask("labels/create", {"value": {"name": "One"}})
+    listed = client.ask("labels/list", {"partialResultToken": "p"})
+    await client.answer(listed)
+    assert client.order == ["labels/didCreate", made, "$/progress", listed]
+
+
+async def test_making_a_workspace_begins_and_ends(client: Wire, daemon: Daemon) -> None:
+    path = daemon.base / "new"
+    params = {"value": {"name": "Notes", "path": str(path)}, "workDoneToken": "w"}
+    await client.call("workspaces/create", params)
+    assert [one["kind"] for one in told(client, "w")] == ["begin", "end"]
+    assert told(client, "w")[0]["title"] == "Making workspace Notes"
+    with pytest.raises(Failed, match="AlreadyExists"):
+        await client.call("workspaces/create", {**params, "workDoneToken": "again"})
+    assert [one["kind"] for one in told(client, "again")] in ([], ["begin", "end"])
+    await client.call("workspaces/create", {"value": {"name": "Silent"}})
+    assert {params["token"] for params in client.notifications("$/progress")} <= {"w", "again"}
+
+
+async def test_what_is_cancelled_while_it_waits_ends_too(client: Wire, daemon: Daemon) -> None:
+    """Changes of one connection wait for a large one of theirs; the one behind it is taken back."""
+    large = {"path": "large.bin", "content": {"text": "x" * 8_000_000}}
+    first = client.ask("files/write", large)
+    second = client.ask("files/write", {"path": "small.txt", "content": {"text": "x"}})
+    client.send("$/cancelRequest", {"id": second})
+    await client.answer(first)
+    with pytest.raises(Failed, match="Cancelled"):
+        await client.answer(second)
+    assert not Path(daemon.base, "ws", "small.txt").exists()
