@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from craftd.client.failures import CallFailed as CallFailed
     from craftd.client.failures import ConnectionLost as ConnectionLost
     from craftd.client.launch import NotReached as NotReached
+    from craftd.client.mirror import Mirror as Mirror
 
 _WHERE = {
     "client": ("Client", "connect"),
     "events": ("Events", "Lapsed", "Position", "Reconnected"),
     "failures": ("CallFailed", "ConnectionLost"),
     "launch": ("NotReached",),
+    "mirror": ("Mirror",),
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names}
 

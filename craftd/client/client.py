@@ -133,10 +133,12 @@ class Client(Calls):
         *,
         on_progress: Callable[[Any], None] | None = None,
         on_part: Callable[[Any], None] | None = None,
+        then: Callable[[Any], None] | None = None,
     ) -> Any:
         """Result of any method; members of *params* by their wire names, None = absent. A change gets a key.
 
-        on_progress: called with each report of work done; on_part: with each part of the result that comes before it.
+        on_progress: called with each report of work done; on_part: with each part of the result that comes before it;
+        then: with the result, in the step in which it comes, before any event that comes behind it.
         To wait no longer than some time, use `asyncio.timeout`: whoever is cancelled takes the request back.
         Raises: CallFailed (a class of `craftd.client.errors`), ConnectionLost.
         """
@@ -148,7 +150,7 @@ class Client(Calls):
         while True:
             connection = await self._line.connected()
             try:
-                return await connection.call(method, members, progress=progress)
+                return await connection.call(method, members, then=then, progress=progress)
             except ConnectionLost as lost:
                 if not self._line.comes_back or self._line.failure is not None:
                     raise

@@ -13,6 +13,7 @@ import pytest
 from craftd.client import launch
 from craftd.protocol import rendezvous
 from craftd.protocol.rendezvous import Places
+from tests.daemon import Daemon
 
 FAKE = Path(__file__).with_name("fake_daemon.py")
 
@@ -58,3 +59,16 @@ def starts(places: Places) -> list[int]:
         return [int(line) for line in Path(places.folder, "starts").read_text().split()]
     except FileNotFoundError:
         return []
+
+
+@pytest.fixture
+def daemon() -> Iterator[Daemon]:
+    """A real daemon with the workspace `ws`, not started."""
+    with tempfile.TemporaryDirectory(prefix="craftd-", dir="/tmp") as folder:
+        daemon = Daemon(Path(folder))
+        root = daemon.base / "ws"
+        root.mkdir()
+        (root / "config.json").write_text('{"id": "ws_00000001", "name": "Notes", "slug": "notes"}')
+        daemon.register(ws=root)
+        yield daemon
+        daemon.end()

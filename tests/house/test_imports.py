@@ -20,7 +20,7 @@ ALLOWED = {
     "workspace": {"errors", "model", "store"},
     "protocol": {"errors", "model"},
     "server": {"errors", "model", "store", "workspace", "protocol"},
-    "client": {"protocol"},
+    "client": {"errors", "model", "protocol"},
     "cli": {"errors", "model", "protocol", "client", "server"},
 }
 IMPURE = {"os", "asyncio", "time", "random", "secrets", "pathlib", "subprocess", "socket", "threading", "lsprotocol"}
@@ -80,6 +80,8 @@ def test_nothing_runs_at_the_import_of_the_package() -> None:
     ("module", "heavy"),
     [
         ("craftd.client.bridge", {"asyncio", "attr", "attrs", "cattrs", "click", "lsprotocol", "orjson", "pygls"}),
+        ("craftd.client.client", {"attr", "attrs", "cattrs", "click", "lsprotocol", "orjson", "pygls", "websockets"}),
+        ("craftd.client.mirror", {"cattrs", "click", "lsprotocol", "pygls", "websockets"}),
         ("craftd.cli.main", {"asyncio", "pygls", "lsprotocol", "cattrs"}),
         ("craftd.protocol.methods", {"asyncio", "pygls", "lsprotocol"}),
         ("craftd.server.daemon", {"asyncio", "pygls", "lsprotocol", "cattrs"}),
