@@ -395,12 +395,20 @@ class IoError(CraftdError):
         return {"errno": self.errno, **_without_none(written=self.written or None, done=self.done, left=self.left)}
 
 
+@define(eq=False)
+class Undecryptable(_Said):
+    """The credentials cannot be opened: written on another machine or by another person, or damaged. Set them anew."""
+
+    code = 1017
+
+
 ERRORS: dict[str, type[CraftdError]] = {
     cls.__name__: cls
     for cls in (
         ParseError, InvalidRequest, MethodNotFound, InvalidParams, InternalError, NotInitialized, Cancelled,
         ServerCancelled, NotFound, AlreadyExists, VersionConflict, InvalidState, ValidationFailed, ReadOnly,
         Forbidden, Unauthenticated, TooLarge, Busy, Unsupported, StaleCursor, Corrupt, Unavailable, Timeout, IoError,
+        Undecryptable,
     )
 }  # fmt: skip
 """Every error that can reach a client, by its wire name."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Created,
         CreatedBlob,
         CreatedToken,
+        CredentialsStatus,
         Events,
         FileRange,
         Got,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         Item,
         Page,
         Position,
+        Revealed,
         ShownTokens,
         Subscribed,
         Unread,
@@ -113,6 +115,141 @@ class BlobsCalls(Noun):
                 "blob": blob,
                 "offset": offset,
                 "data": data,
+            },
+        )
+        return result
+
+
+class CredentialsCalls(Noun):
+    """The methods `credentials/...`."""
+
+    __slots__ = ()
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a credential from the file; nobody who issued it is told.
+
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "credentials/delete",
+            {
+                "id": id,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """Identities and status of all credentials, never a secret.
+
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "credentials/list",
+            {
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "credentials/list",
+            {
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def reveal(
+        self,
+        *,
+        id: str,
+    ) -> Revealed:
+        """The secret itself, for whoever calls the service it opens."""
+        result: Revealed = await self._door.call(
+            "credentials/reveal",
+            {
+                "id": id,
+            },
+        )
+        return result
+
+    async def set(
+        self,
+        *,
+        id: str,
+        value: Mapping[str, Any],
+        key: str | None = None,
+        expected_version: str | None = None,
+        refreshed: bool | None = None,
+    ) -> Updated:
+        """Store a credential, in the place of the one that is there.
+
+        value: As the app stores it: `value`, and `refreshToken`, `expiresAt`, `clientId` and so on where they
+        are known.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: "" = there must be none.
+        refreshed: Its token was refreshed: what *value* does not say stays as it is, but for `expiresAt`.
+        """
+        result: Updated = await self._door.call(
+            "credentials/set",
+            {
+                "id": id,
+                "value": value,
+                "key": key,
+                "expectedVersion": expected_version,
+                "refreshed": refreshed,
+            },
+        )
+        return result
+
+    async def status(
+        self,
+        *,
+        id: str | None = None,
+    ) -> CredentialsStatus:
+        """How it is with the file, and with one credential or all of them."""
+        result: CredentialsStatus = await self._door.call(
+            "credentials/status",
+            {
+                "id": id,
             },
         )
         return result
@@ -452,6 +589,7 @@ class IssuesCalls(Noun):
         *,
         workspace: str | None = None,
         path: str | None = None,
+        on_part: Callable[[Any], None] | None = None,
     ) -> Issues:
         """What is wrong with the files of a workspace, or with one of them.
 
@@ -463,6 +601,7 @@ class IssuesCalls(Noun):
                 "workspace": workspace,
                 "path": path,
             },
+            on_part=on_part,
         )
         return result
 
@@ -1940,6 +2079,7 @@ class Calls:
 
     def __init__(self, door: Door) -> None:
         self.blobs = BlobsCalls(door)
+        self.credentials = CredentialsCalls(door)
         self.daemon = DaemonCalls(door)
         self.events = EventsCalls(door)
         self.files = FilesCalls(door)
@@ -1957,6 +2097,8 @@ class Calls:
 
 KEYED = frozenset(
     {
+        "credentials/delete",
+        "credentials/set",
         "files/delete",
         "files/write",
         "labels/create",
@@ -1991,6 +2133,8 @@ KEYED = frozenset(
 
 READS = frozenset(
     {
+        "credentials/list",
+        "credentials/status",
         "daemon/hello",
         "daemon/status",
         "daemon/sync",

@@ -149,6 +149,12 @@ class IoError(CallFailed):
     left: int | None
 
 
+class Undecryptable(CallFailed):
+    """The credentials cannot be opened: written on another machine or by another person, or damaged. Set them
+    anew.
+    """
+
+
 ERRORS: dict[str, type[CallFailed]] = {
     "ParseError": ParseError,
     "InvalidRequest": InvalidRequest,
@@ -174,4 +180,5 @@ ERRORS: dict[str, type[CallFailed]] = {
     "Unavailable": Unavailable,
     "Timeout": Timeout,
     "IoError": IoError,
+    "Undecryptable": Undecryptable,
 }

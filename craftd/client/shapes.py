@@ -95,6 +95,25 @@ class CreatedToken(TypedDict):
     token: ShownToken
 
 
+class CredentialStatus(TypedDict):
+    """status: ready, expiring (within five minutes), expired, empty, damaged. expires_at: ms since 1970 UTC."""
+
+    id: str
+    version: str
+    status: str
+    expiresAt: NotRequired[int]
+    refreshable: NotRequired[bool]
+
+
+class CredentialsStatus(TypedDict):
+    """items: none where the file cannot be opened."""
+
+    epoch: str
+    revision: int
+    file: VaultStatus
+    items: list[CredentialStatus]
+
+
 class Event(TypedDict):
     """One notification, as it would have been sent."""
 
@@ -216,6 +235,16 @@ class Position(TypedDict):
     revision: int
 
 
+class Revealed(TypedDict):
+    """value: as stored, the secret with it."""
+
+    epoch: str
+    revision: int
+    id: str
+    version: str
+    value: Any
+
+
 class ShownToken(TypedDict):
     """workspaces: registry ids that it is limited to. created_at: absent for the one in the file `craftd/token`."""
 
@@ -267,6 +296,16 @@ class Updated(TypedDict):
     changed: bool
 
 
+class VaultStatus(TypedDict):
+    """state: absent, ready, undecryptable, corrupt, unreadable, unsupported. set_aside: what could not be
+    opened.
+    """
+
+    state: str
+    message: NotRequired[str]
+    setAside: NotRequired[list[str]]
+
+
 class Welcome(TypedDict):
     """What the daemon announces. methods, notifications: complete, to be tested for membership."""
 
@@ -296,6 +335,58 @@ class WrittenFile(TypedDict):
     revision: int
     version: str
     size: int
+
+
+class CredentialsDidChange(TypedDict):
+    """A credential changed; where only its secret did, `patch` is empty and the version is another one."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class CredentialsDidChangeEvent(TypedDict):
+    method: Literal["credentials/didChange"]
+    params: CredentialsDidChange
+
+
+class CredentialsDidCreate(TypedDict):
+    """A credential is there: whose it is."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class CredentialsDidCreateEvent(TypedDict):
+    method: Literal["credentials/didCreate"]
+    params: CredentialsDidCreate
+
+
+class CredentialsDidDelete(TypedDict):
+    """A record of credentials is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class CredentialsDidDeleteEvent(TypedDict):
+    method: Literal["credentials/didDelete"]
+    params: CredentialsDidDelete
 
 
 class DaemonDidChange(TypedDict):
@@ -839,7 +930,10 @@ class WorkspacesDidDeleteEvent(TypedDict):
 
 
 Notification: TypeAlias = (
-    DaemonDidChangeEvent
+    CredentialsDidChangeEvent
+    | CredentialsDidCreateEvent
+    | CredentialsDidDeleteEvent
+    | DaemonDidChangeEvent
     | DaemonWillStopEvent
     | EventsCheckpointEvent
     | EventsDidLapseEvent

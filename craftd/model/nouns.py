@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from craftd.model.credentials import CREDENTIALS
 from craftd.model.labels import LABELS
 from craftd.model.messages import MESSAGES
 from craftd.model.noun import Noun
@@ -13,5 +14,6 @@ from craftd.model.statuses import STATUSES
 from craftd.model.workspaces import WORKSPACES
 
 NOUNS: dict[str, Noun] = {
-    noun.name: noun for noun in (WORKSPACES, SESSIONS, MESSAGES, PROJECTS, SOURCES, SKILLS, STATUSES, LABELS)
+    noun.name: noun
+    for noun in (WORKSPACES, SESSIONS, MESSAGES, PROJECTS, SOURCES, SKILLS, STATUSES, LABELS, CREDENTIALS)
 }

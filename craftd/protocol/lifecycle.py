@@ -44,14 +44,14 @@ class Request:
 
     id: Id
     method: str
-    params: Any
+    params: Any = field(repr=False)
     size: int = 0
 
 
 @define(eq=False)
 class Notification:
     method: str
-    params: Any
+    params: Any = field(repr=False)
 
 
 @define(eq=False)

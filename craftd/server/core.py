@@ -65,7 +65,10 @@ STOP_SECONDS = 5.0
 """For clients to take the answers to what they had asked before the daemon stops."""
 LOG_BYTES = 5 * 1024 * 1024
 
-_FOR_ALL = frozenset({"workspaces/list", "workspaces/get", "workspaces/update", "daemon/sync"})
+_FOR_ALL = frozenset(
+    {"workspaces/list", "workspaces/get", "workspaces/update", "daemon/sync"}
+    | {f"credentials/{verb}" for verb in ("list", "set", "delete", "status", "reveal")}
+)
 """What of the global scope a token for some workspaces opens; the handlers show it only those."""
 _SHOWN = ("HOME", "PATH", "LANG", "TZ", "CRAFT_CONFIG_DIR", "XDG_RUNTIME_DIR")
 """Variables that `daemon/status` shows; none that could hold a secret."""
@@ -188,6 +191,9 @@ class Daemon:
 
     async def item(self, call: Call, id: str) -> Any:
         try:
+            if call.method.noun == "credentials":
+                row = self.home.vault.find(id)
+                return None if row is None else row.item()
             if call.scope is self.home:
                 return self.home.item(id)
             if call.method.noun == "messages":

@@ -90,6 +90,12 @@ class Keys:
     def current(self, salt: bytes) -> bytes:
         return next(self.of(salt))
 
+    def version(self, salt: bytes, account: str, entry: Any) -> str:
+        """16 hex digits that differ when anything of *entry* does, and help nobody to guess it who has no key."""
+        text = json_text.canonical([account, entry])
+        key = hashlib.blake2b(b"craftd versions", key=self.current(salt)).digest()
+        return hashlib.blake2b(text, digest_size=8, key=key).hexdigest()
+
 
 def secrets_of(machine: Machine) -> Iterator[bytes]:
     """Since 0.2.23: of the machine id, else of user and home. An id that is blank is taken as it is; one that could not
@@ -164,6 +170,11 @@ class Content:
         return self.opened is None or self.opened.payload.get("version", 1) in (1, None)
 
     @property
+    def header(self) -> Header:
+        """Of what is written in its place."""
+        return Header(os.urandom(32)) if self.opened is None else self.opened.header
+
+    @property
     def entries(self) -> dict[str, Any]:
         entries: dict[str, Any] = {} if self.opened is None else self.opened.payload.get("credentials", {})
         return entries
@@ -224,7 +235,7 @@ def _look(path: Path, keys: Keys) -> Content:
         return Content(fingerprint=print, problem=problem, wide=wide, data=data)
 
 
-def save(path: Path, content: Content, payload: Record, keys: Keys) -> Content:
+def save(path: Path, content: Content, header: Header, payload: Record, keys: Keys) -> Content:
     """Seal *payload* in the place of *content*; bytes that cannot be opened are kept beside.
 
     Readable for the owner alone, whatever it was. Raises: ForeignWrite, OSError up to the swap: the old file stays.
@@ -234,7 +245,6 @@ def save(path: Path, content: Content, payload: Record, keys: Keys) -> Content:
         _set_aside(path, content)
     if content.wide:
         disk.set_mode(path, PRIVATE)  # a file keeps its mode when it is replaced
-    header = Header(os.urandom(32)) if content.opened is None else content.opened.header
     data = seal(payload, header, keys.current(header.salt), os.urandom(12))
     saved = Content(opened=Opened(header, payload, current=True))
     try:

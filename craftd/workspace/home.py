@@ -15,15 +15,19 @@ from typing import Any
 
 from attrs import define, field
 
-from craftd.errors import InvalidParams, InvalidState, Issue, NotFound, Ref, ServerCancelled
-from craftd.model import portable, workspaces
+from craftd.errors import CraftdError, InvalidParams, InvalidState, Issue, NotFound, Ref, ServerCancelled
+from craftd.model import credentials, portable, workspaces
+from craftd.model.credentials import Identity, Owner
 from craftd.model.noun import Facts
 from craftd.model.records import Item, Record
 from craftd.model.workspaces import WORKSPACES
 from craftd.store import atomic
 from craftd.store.locks import FolderLock
+from craftd.store.vault import FILE as VAULT
+from craftd.store.vault import Keys
 from craftd.store.watch import HOME, Watcher
 from craftd.workspace.commit import Commit, Done, Planned, Unit
+from craftd.workspace.credentials import LookAtVault, SealAnew, Vault, VaultUnit
 from craftd.workspace.files import Ground
 from craftd.workspace.guard import FolderGuard, tidy
 from craftd.workspace.index import Index
@@ -62,6 +66,7 @@ class Home:
     journal: Journal
     index: Index
     file: ObjectFile
+    vault: Vault
     known: dict[str, Known] = field(factory=dict)
     listeners: set[Listener] = field(factory=set)
     opened: Callable[[Workspace], None] = lambda workspace: None
@@ -82,7 +87,8 @@ class Home:
         """The scope of *config*; `start` brings it to life."""
         epoch = token_hex(4)
         index = Index(epoch, WORKSPACES.sort, fields=frozenset({"name", "path", "slug", "id", "createdAt"}))
-        return cls(None, config, around, Journal(None, epoch), index, ObjectFile(config / REGISTRY))
+        vault = Vault.of(config / VAULT, Keys(around.machine), around.clock, epoch)
+        return cls(None, config, around, Journal(None, epoch), index, ObjectFile(config / REGISTRY), vault)
 
     async def start(self) -> None:
         """Read the registry and begin to watch it."""
@@ -265,11 +271,20 @@ class Home:
             raise NotFound(Ref("workspaces", name))
         return row.item()
 
+    def credential_id(self, id: str) -> str:
+        """*id* with the first of the registry's entries for a workspace's folder, whichever of them it names."""
+        identity = credentials.parse(id)
+        if identity is None or not identity.of_workspace or identity.parts[0] not in self.known:
+            return id
+        return Identity(identity.type, (self._first(identity.parts[0]), *identity.parts[1:])).account
+
     def issues(self) -> dict[str, list[Issue]]:
         """What is wrong with the configuration folder and the registered folders."""
         found: dict[str, list[Issue]] = {}
         if self.file.problem is not None:
             found[REGISTRY] = [Issue(path=REGISTRY, message=self.file.problem, code="config-unreadable")]
+        if self.vault.known.issues:
+            found[VAULT] = self.vault.known.issues
         for known in self.known.values():
             for issue in known.issues():
                 found.setdefault(issue.path, []).append(issue)
@@ -283,6 +298,8 @@ class Home:
     def open_unit(self, key: str) -> Unit:
         if key == REGISTRY:
             return self._registry_unit()
+        if key == VAULT:
+            return VaultUnit(self.vault, self._owners())
         id = key.partition("/")[2]
         known = self.known.get(id)
         if known is None:
@@ -292,6 +309,15 @@ class Home:
 
     def _registry_unit(self) -> RegistryUnit:
         return RegistryUnit(self.around.home, self.file, self.index, self.known, self.around.pick)
+
+    def _owners(self) -> list[Owner]:
+        """The workspaces that credentials may be of; of several entries of one folder the first."""
+        found: dict[object, Owner] = {}
+        for id, known in self.known.items():
+            own = (known.settings.value or {}).get("id")
+            owner = Owner(id, known.entry.root.name, own if isinstance(own, str) else None)
+            found.setdefault(folder_identity(known.entry.root) or id, owner)
+        return list(found.values())
 
     def preparation(self, key: str, commits: Sequence[Commit]) -> None:
         return None
@@ -332,10 +358,22 @@ class Home:
         await self._queue.commit(LookAtRegistry(origin=DISK))
         await self._close_unlisted()
 
+    async def look_at_credentials(self) -> None:
+        """Notice changes of the credential file, and of whose its entries are."""
+        await self._queue.commit(LookAtVault(origin=DISK))
+        if self.vault.known.outdated and not self.around.guard.read_only:
+            try:
+                await self._queue.commit(SealAnew(origin=DISK))
+            except ServerCancelled:
+                raise
+            except CraftdError as error:
+                log.info("%s stays sealed with an old key for now: %s", VAULT, error)
+
     async def sync(self) -> None:
         """Barrier: everything done to files and asked of the queue before this call is published after it."""
         await self._loop.run_in_executor(self.around.pool, self.around.guard.look)
         await self.look()
+        await self.look_at_credentials()
 
     async def _close_unlisted(self) -> None:
         """Somebody else took a workspace out of the registry, or moved it."""
@@ -356,7 +394,7 @@ class Home:
         self._look_soon()
 
     def _paths_changed(self, paths: set[str]) -> None:
-        if paths & {REGISTRY, self.around.guard.lock.path.name}:
+        if paths & {REGISTRY, VAULT, self.around.guard.lock.path.name}:
             self._loop.call_soon_threadsafe(self._look_soon)
 
     def _watch_lost(self, reason: str) -> None:
@@ -379,6 +417,8 @@ class Home:
                 await self.sync()
             except ServerCancelled:
                 return
+            except CraftdError as error:
+                log.warning("the configuration folder: %s", error)
             if not self._look_again:
                 return
 

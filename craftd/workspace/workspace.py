@@ -37,6 +37,7 @@ from craftd.model.records import Record
 from craftd.store.atomic import ForeignWrite
 from craftd.store.layout import SHELVES, written_folders
 from craftd.store.locks import FolderLock
+from craftd.store.machine import Machine
 from craftd.store.transcript import Transcript
 from craftd.workspace import cache, foreign
 from craftd.workspace.commit import Commit, Done, Planned, Unit
@@ -99,6 +100,7 @@ class Surroundings:
     home: str
     cache: Path
     clock: Callable[[], int] = now_ms
+    machine: Callable[[], Machine] = Machine.here
     pick: Callable[[int], int] = random.SystemRandom().randrange
     fold_after: float = FOLD_AFTER
     sweep_every: float = SWEEP_EVERY

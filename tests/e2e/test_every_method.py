@@ -157,6 +157,20 @@ async def blob(scene: Scene) -> Params:
     return {"blob": (await scene.client.call("blobs/create", {"size": 3}))["blob"]}
 
 
+async def credential(scene: Scene) -> Params:
+    id = f"llm_api_key::{scene.name}"
+    await scene.client.call("credentials/set", {"id": id, "value": {"value": "hush"}})
+    return {"id": id}
+
+
+async def new_credential(scene: Scene) -> Params:
+    return {"id": f"llm_oauth::{scene.name}", "value": {"value": "hush"}, "key": scene.key}
+
+
+async def old_credential(scene: Scene) -> Params:
+    return {**await credential(scene), "key": scene.key}
+
+
 async def piece(scene: Scene) -> Params:
     return {**await blob(scene), "offset": 0, "data": "YWJj"}
 
@@ -180,6 +194,11 @@ WELL: dict[str, Prepare] = {
     "blobs/create": nothing,
     "blobs/delete": blob,
     "blobs/write": piece,
+    "credentials/delete": old_credential,
+    "credentials/list": nothing,
+    "credentials/reveal": credential,
+    "credentials/set": new_credential,
+    "credentials/status": credential,
     "daemon/hello": nothing,
     "daemon/release": nothing,
     "daemon/status": nothing,
@@ -254,7 +273,7 @@ def mistakes(row: Method, well: Params) -> Iterator[tuple[Any, str, str | None]]
     elif "workspace" in members:
         yield {**well, "workspace": "nowhere"}, "NotFound", None
     for parent in ("id", "session"):
-        if parent in well and row.verb != "create":
+        if parent in well and row.verb not in ("create", "set"):
             yield {**well, parent: "proj_nobody" if row.noun == "projects" else "nobody"}, "NotFound", None
             if not (row.noun == "messages" and parent == "id"):
                 yield {**well, parent: "../../etc"}, "NotFound InvalidParams", None

@@ -99,7 +99,7 @@ def test_a_change_keeps_what_was_there(tmp_path: Path, case: dict[str, Any]) -> 
         return
     payload = dict(found.opened.payload) if found.opened else {}
     added = {**found.entries, "llm_api_key::new": {"value": "new"}}
-    save(path, found, {**payload, "credentials": added}, keys(case["machine"]))
+    save(path, found, found.header, {**payload, "credentials": added}, keys(case["machine"]))
     after = load(path, keys(case["machine"]))
     assert after.opened is not None
     assert after.opened.current
@@ -156,12 +156,12 @@ def test_what_nobody_may_read_is_not_written_over(tmp_path: Path) -> None:
 
 def test_a_file_that_somebody_else_wrote_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / vault.FILE
-    save(path, Content(), {"credentials": {}}, keys())
+    save(path, Content(), Header(bytes(32)), {"credentials": {}}, keys())
     found = load(path, keys())
     theirs = (GOLDEN / "v2-linux.enc").read_bytes()
     path.write_bytes(theirs)
     with pytest.raises(ForeignWrite):
-        save(path, found, {"credentials": {}}, keys())
+        save(path, found, found.header, {"credentials": {}}, keys())
     assert path.read_bytes() == theirs
     assert os.listdir(tmp_path) == [vault.FILE]
 
@@ -171,7 +171,7 @@ def test_two_files_that_cannot_be_opened_are_both_kept(tmp_path: Path) -> None:
     for garbage in (b"one", b"two", b"one"):
         path.write_bytes(garbage)
         os.utime(path, (1, 1))
-        save(path, load(path, keys()), {"credentials": {}}, keys())
+        save(path, load(path, keys()), Header(bytes(32)), {"credentials": {}}, keys())
     assert vault.set_aside(path) == [f"{vault.FILE}.unreadable-1000", f"{vault.FILE}.unreadable-1000-2"]
     assert {(tmp_path / name).read_bytes() for name in vault.set_aside(path)} == {b"one", b"two"}
 
@@ -180,7 +180,7 @@ def test_each_writing_has_a_nonce_of_its_own_and_the_salt_stays(tmp_path: Path) 
     path = tmp_path / vault.FILE
     content, seen = Content(), set()
     for _ in range(5):
-        content = save(path, content, {"credentials": {}}, keys())
+        content = save(path, content, content.header, {"credentials": {}}, keys())
         data = path.read_bytes()
         seen.add((data[12:44], data[64:76]))
     assert len({salt for salt, _ in seen}) == 1

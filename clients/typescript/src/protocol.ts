@@ -70,6 +70,23 @@ export interface CreatedToken {
   token: ShownToken;
 }
 
+/** status: ready, expiring (within five minutes), expired, empty, damaged. expires_at: ms since 1970 UTC. */
+export interface CredentialStatus {
+  id: string;
+  version: string;
+  status: string;
+  expiresAt?: number;
+  refreshable?: boolean;
+}
+
+/** items: none where the file cannot be opened. */
+export interface CredentialsStatus {
+  epoch: string;
+  revision: number;
+  file: VaultStatus;
+  items: CredentialStatus[];
+}
+
 /** One notification, as it would have been sent. */
 export interface Event {
   method: string;
@@ -187,6 +204,15 @@ export interface Position {
   revision: number;
 }
 
+/** value: as stored, the secret with it. */
+export interface Revealed {
+  epoch: string;
+  revision: number;
+  id: string;
+  version: string;
+  value: unknown;
+}
+
 /** workspaces: registry ids that it is limited to. created_at: absent for the one in the file `craftd/token`. */
 export interface ShownToken {
   id: string;
@@ -229,6 +255,13 @@ export interface Updated {
   revision: number;
   item: Item;
   changed: boolean;
+}
+
+/** state: absent, ready, undecryptable, corrupt, unreadable, unsupported. set_aside: what could not be opened. */
+export interface VaultStatus {
+  state: string;
+  message?: string;
+  setAside?: string[];
 }
 
 /** What the daemon announces. methods, notifications: complete, to be tested for membership. */
@@ -286,6 +319,61 @@ export interface Methods {
       data: string;
     };
     result: WrittenBlob;
+  };
+  /** Remove a credential from the file; nobody who issued it is told. */
+  "credentials/delete": {
+    params: {
+      id: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** Identities and status of all credentials, never a secret. */
+  "credentials/list": {
+    params: {
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** The secret itself, for whoever calls the service it opens. */
+  "credentials/reveal": {
+    params: {
+      id: string;
+    };
+    result: Revealed;
+  };
+  /** Store a credential, in the place of the one that is there. */
+  "credentials/set": {
+    params: {
+      id: string;
+      /** As the app stores it: `value`, and `refreshToken`, `expiresAt`, `clientId` and so on where they are known. */
+      value: JsonObject;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** "" = there must be none. */
+      expectedVersion?: string;
+      /** Its token was refreshed: what *value* does not say stays as it is, but for `expiresAt`. */
+      refreshed?: boolean;
+    };
+    result: Updated;
+  };
+  /** How it is with the file, and with one credential or all of them. */
+  "credentials/status": {
+    params: {
+      id?: string;
+    };
+    result: CredentialsStatus;
   };
   /**
    * Learn who answers, before `initialize`. All members are optional, but a connection of the network needs `token`
@@ -440,6 +528,7 @@ export interface Methods {
       /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
       workspace?: string;
       path?: string;
+      partialResultToken?: number | string;
     };
     result: Issues;
   };
@@ -1079,6 +1168,37 @@ export interface Methods {
 
 /** Every notification that the daemon sends, with its params. */
 export interface Notifications {
+  /** A credential changed; where only its secret did, `patch` is empty and the version is another one. */
+  "credentials/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A credential is there: whose it is. */
+  "credentials/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of credentials is gone. */
+  "credentials/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
   /** Whether craftd may write, or the known workspaces, changed. */
   "daemon/didChange": {
     readOnly?: boolean;
@@ -1423,10 +1543,13 @@ export const ERROR_CODES = {
   Unavailable: 1014,
   Timeout: 1015,
   IoError: 1016,
+  Undecryptable: 1017,
 } as const;
 
 /** Methods that take a `key`: the same change sent again with the same key is made once. */
 export const KEYED: ReadonlySet<string> = new Set([
+  "credentials/delete",
+  "credentials/set",
   "files/delete",
   "files/write",
   "labels/create",
@@ -1459,6 +1582,8 @@ export const KEYED: ReadonlySet<string> = new Set([
 
 /** Methods that change nothing: asking again is harmless. */
 export const READS: ReadonlySet<string> = new Set([
+  "credentials/list",
+  "credentials/status",
   "daemon/hello",
   "daemon/status",
   "daemon/sync",

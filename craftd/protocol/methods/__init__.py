@@ -4,9 +4,31 @@ from __future__ import annotations
 
 from craftd.model.nouns import NOUNS
 from craftd.protocol import contract
-from craftd.protocol.methods import blobs, daemon, events, files, issues, messages, sessions, tokens, workspaces
+from craftd.protocol.methods import (
+    blobs,
+    credentials,
+    daemon,
+    events,
+    files,
+    issues,
+    messages,
+    sessions,
+    tokens,
+    workspaces,
+)
 from craftd.protocol.registry import REGISTRY
 
 contract.derive(NOUNS, REGISTRY)
 
-__all__ = ["blobs", "daemon", "events", "files", "issues", "messages", "sessions", "tokens", "workspaces"]
+__all__ = [
+    "blobs",
+    "credentials",
+    "daemon",
+    "events",
+    "files",
+    "issues",
+    "messages",
+    "sessions",
+    "tokens",
+    "workspaces",
+]

@@ -1,5 +1,29 @@
 """One short function per method. Importing this package registers all of them."""
 
-from craftd.server.handlers import blobs, daemon, events, files, issues, messages, nouns, sessions, tokens, workspaces
+from craftd.server.handlers import (
+    blobs,
+    credentials,
+    daemon,
+    events,
+    files,
+    issues,
+    messages,
+    nouns,
+    sessions,
+    tokens,
+    workspaces,
+)
 
-__all__ = ["blobs", "daemon", "events", "files", "issues", "messages", "nouns", "sessions", "tokens", "workspaces"]
+__all__ = [
+    "blobs",
+    "credentials",
+    "daemon",
+    "events",
+    "files",
+    "issues",
+    "messages",
+    "nouns",
+    "sessions",
+    "tokens",
+    "workspaces",
+]
