@@ -23,8 +23,9 @@ from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
 from craftd.workspace.index import Page
 from craftd.workspace.journal import Origin
-from craftd.workspace.messages import AppendMessages
+from craftd.workspace.messages import AppendMessages, DeleteMessage, TruncateMessages, UpdateMessage
 from craftd.workspace.registry import Unregister, UpdateSettings
+from craftd.workspace.sessions import MarkRead, SessionCommit
 from craftd.workspace.workspace import Surroundings, Workspace
 
 ORIGIN = Origin(kind="client")
@@ -84,6 +85,10 @@ class Scopes:
                 set=params.get("set"),
             )
             return _answer(await workspace.commit(commit))
+        if noun == "messages" and verb in ("update", "delete", "truncate"):
+            return _answer(await workspace.commit(_edit(verb, params, connection)))
+        if method == "sessions/markRead":
+            return [await workspace.commit(MarkRead(origin=ORIGIN, id=id)) for id in params["sessions"]]
         if method == "messages/list":
             return _page(await reading.page(workspace, params["session"], limit=500, cursor=params.get("cursor")))
         if noun == "files":
@@ -126,6 +131,17 @@ class Scopes:
             return _answer(await home.commit(UpdateSettings(origin=ORIGIN, id=id, patch=patch, facts=home.facts())))
         assert verb == "delete"
         return _answer(await home.unregister(Unregister(origin=ORIGIN, id=id)))
+
+
+def _edit(verb: str, params: Record, connection: object) -> SessionCommit:
+    session, message = params["session"], params.get("id", "")
+    if verb == "update":
+        patch = check_patch(params["patch"])
+        return UpdateMessage(origin=ORIGIN, connection=connection, id=session, message=message, patch=patch)
+    if verb == "delete":
+        return DeleteMessage(origin=ORIGIN, connection=connection, id=session, message=message)
+    keep, after = params.get("keep"), params.get("afterMessage")
+    return TruncateMessages(origin=ORIGIN, connection=connection, id=session, keep=keep, after=after)
 
 
 def _answer(done: Done) -> Record:

@@ -38,6 +38,7 @@ class Change:
 
 SESSION = [("sessions/create", lambda n: {"id": f"s{n}", "value": {"name": "Old"}})]
 WITH_MESSAGE = [*SESSION, ("messages/append", lambda n: {"session": f"s{n}", "messages": messages("m1")})]
+UNREAD = [("sessions/create", lambda n: {"id": f"s{n}", "value": {"name": "Old", "hasUnread": True}})]
 LABEL = [("labels/create", lambda n: {"id": f"r{n}", "value": {"name": "Old"}})]
 STATUS = [("statuses/create", lambda n: {"id": f"r{n}", "value": {"label": "Old"}})]
 PROJECT = [("projects/create", lambda n: {"id": f"proj_{n}", "value": {"name": f"P {n}", "description": "Old"}})]
@@ -76,6 +77,14 @@ CHANGES = {
         WITH_MESSAGE,
     ),
     "a renamed session": Change("sessions/update", setting("s", name="New"), WITH_MESSAGE),
+    "an edited message": Change(
+        "messages/update",
+        lambda _, n: {"session": f"s{n}", "id": "m1", "patch": {"set": {"content": "New"}}},
+        WITH_MESSAGE,
+    ),
+    "a deleted message": Change("messages/delete", lambda _, n: {"session": f"s{n}", "id": "m1"}, WITH_MESSAGE),
+    "a session cut short": Change("messages/truncate", lambda _, n: {"session": f"s{n}", "keep": 0}, WITH_MESSAGE),
+    "a session marked as read": Change("sessions/markRead", lambda _, n: {"sessions": [f"s{n}"]}, UNREAD),
     "a session in the trash": Change("sessions/delete", lambda _, n: {"id": f"s{n}"}, WITH_MESSAGE),
     "a removed session": Change("sessions/delete", lambda _, n: {"id": f"s{n}", "permanent": True}, WITH_MESSAGE),
     "a new label": Change("labels/create", lambda _, n: {"id": f"r{n}", "value": {"name": "New"}}),
@@ -177,7 +186,9 @@ async def test_a_broken_disk_at_any_moment_is_answered_truly(
         assert await failures(served, breaker, CHANGES[change], errno.EIO, torn=False) == []
 
 
-@pytest.mark.parametrize("change", ["an append that sets", "a renamed session"])
+@pytest.mark.parametrize(
+    "change", ["an append that sets", "a renamed session", "an edited message", "a deleted message"]
+)
 @pytest.mark.usefixtures("run_time", "quick")
 async def test_a_prepared_rewrite_may_fail_anywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
@@ -227,6 +238,37 @@ async def test_errors_that_are_swallowed_show(tmp_path: Path, monkeypatch: pytes
     async with Served.start(tmp_path) as served:
         found = await failures(served, breaker, CHANGES["an append"], errno.ENOSPC, torn=True)
     assert any("the answer is done, but the change is" in problem for problem in found)
+
+
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_a_damaged_line_is_never_gone_before_its_bytes_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaker = Breaker(monkeypatch)
+    async with Served.start(tmp_path) as served:
+        path = served.root / "sessions" / "first" / "session.jsonl"
+        for step in range(100):
+            broken = b"broken %d" % step
+            with path.open("ab") as file:
+                file.write(broken + b"\n")
+            await served.call("daemon/sync")
+            await served.wire.call("daemon/release")
+            damaged = {"session": "first", "id": f"~{path.read_bytes().index(broken)}"}
+            breaker.arm(step, errno.ENOSPC, torn=True, within=served.root / "sessions")
+            answer = await attempt(served, "messages/delete", scoped("messages/delete", damaged))
+            reached = breaker.calls[step] if len(breaker.calls) > step else None
+            breaker.disarm()
+            kept = path.with_name(".unreadable.jsonl")
+            assert (broken in path.read_bytes()) == (answer == "failed"), f"{step} {reached}"
+            assert answer == "failed" or broken in kept.read_bytes().split(b"\n"), f"{step} {reached}"
+            if answer == "failed":
+                damaged["id"] = f"~{path.read_bytes().index(broken)}"
+                assert await attempt(served, "messages/delete", scoped("messages/delete", damaged)) == "done"
+                assert broken in kept.read_bytes().split(b"\n")
+            assert (await served.check(litter_allowed=reached in REMOVING))[1] == []
+            if reached is None:
+                break
+        assert step > 5
 
 
 @pytest.mark.usefixtures("run_time", "quick")

@@ -90,6 +90,20 @@ async def appends_and_the_fold_at_the_end(tell: Teller) -> None:
         await tell.append("first", f"m{n}")
 
 
+async def edits_of_messages(tell: Teller) -> None:
+    await tell.append("first", "m2", "m3", "m4")
+    for _ in range(2):  # the second time from copies that were made beside
+        edit = {"session": "first", "id": "m2", "patch": {"set": {"content": "x" * 9}}}
+        await tell.change("messages/update", edit, {"message first m2": 9})
+        await tell.change("messages/delete", {"session": "first", "id": "m3"}, {"message first m3": None})
+        cut = {"session": "first", "afterMessage": "m2"}
+        await tell.change("messages/truncate", cut, {f"message first m{n}": None for n in (3, 4, 5)})
+        await tell.append("first", "m3", "m5")
+        edit = {"session": "first", "id": "m2", "patch": {"set": {"content": "x" * 99}}}
+        await tell.change("messages/update", edit, {"message first m2": 99})
+        tell.monkeypatch.setattr(workspaces, "PREPARE_ABOVE", 0)
+
+
 async def entries(tell: Teller) -> None:
     await tell.change("labels/create", {"id": "r-1", "value": {"name": "One"}}, {"labels r-1 name": "One"})
     await tell.change("labels/update", {"id": "r-1", "patch": {"set": {"name": "Two"}}}, {"labels r-1 name": "Two"})
@@ -163,9 +177,8 @@ async def a_repeat_of_what_was_not_safe(tell: Teller) -> None:
 
 Story = Callable[[Teller], Awaitable[None]]
 STORIES: tuple[Story, ...] = (
-    sessions, a_removed_session, prepared_rewrites, appends_and_the_fold_at_the_end, entries, folders,
-    skills_and_projects, the_registry, files_in_a_session, a_failed_flush,
-    a_repeat_of_what_was_not_safe,
+    sessions, a_removed_session, prepared_rewrites, edits_of_messages, appends_and_the_fold_at_the_end, entries,
+    folders, skills_and_projects, the_registry, files_in_a_session, a_failed_flush, a_repeat_of_what_was_not_safe,
 )  # fmt: skip
 
 

@@ -176,6 +176,10 @@ REST: dict[str, Record] = {
 """What a new record needs beside."""
 
 
+def _number(message: str) -> int:
+    return int(message.rpartition("-")[2])
+
+
 @define
 class Worker:
     """One client. ask(number, facts) and acknowledge(number) tell the record keeper; facts: what is true at the start.
@@ -209,7 +213,8 @@ class Worker:
 
     async def change(self) -> None:
         """One change of a random kind."""
-        kind = self.chance.choices((self._append, self._session, self._record, self._workspaces), (10, 5, 6, 1))[0]
+        kinds = (self._append, self._edit, self._session, self._record, self._workspaces)
+        kind = self.chance.choices(kinds, (10, 5, 5, 6, 1))[0]
         await kind()
 
     async def _do(self, method: str, params: Record, facts: Facts) -> None:
@@ -245,6 +250,28 @@ class Worker:
             params["set"] = {f"x-{self.name}-": mark}
             facts[f"mark {session} x-{self.name}-"] = mark
         await self._do("messages/append", params, facts)
+
+    async def _edit(self) -> None:
+        """Of a message of mine, wherever it is; what stands behind it goes only where nobody else writes."""
+        mine = [
+            name.split()[1:]
+            for name, value in self.facts.items()
+            if value is not None and name.startswith("message ") and name.split()[2].startswith(f"{self.name}-")
+        ]
+        if not mine:
+            return await self._append()
+        session, id = self.chance.choice(mine[-20:])
+        what, name = self.chance.random(), f"message {session} {id}"
+        if what < 0.5:
+            size = self.chance.randint(1, 900)
+            patch = {"set": {"content": "y" * size, "toolStatus": "completed"}}
+            await self._do("messages/update", {"session": session, "id": id, "patch": patch}, {name: size})
+        elif what < 0.8 or session in (SHARED, BIG):
+            await self._do("messages/delete", {"session": session, "id": id}, {name: None})
+        else:
+            there = [id for place, id in mine if place == session]
+            gone = {f"message {session} {one}": None for one in there if _number(one) > _number(id)}
+            await self._do("messages/truncate", {"session": session, "afterMessage": id}, gone)
 
     async def _session(self) -> None:
         mine, what = self._sessions(), self.chance.random()
