@@ -30,8 +30,13 @@ export interface ClientOptions {
   workspaces?: Choice[];
   open?: Options["open"];
   token?: string | undefined;
-  /** false: the client ends with its connection. Default: it connects again, as long as it takes. */
+  /**
+   * false: the client ends with its connection. Default: it connects again, as long as it takes; at once if there are
+   * subscriptions, else with the next call.
+   */
   reconnect?: boolean;
+  /** How long a call waits for a connection. Default: 30 seconds. */
+  patienceMs?: number;
 }
 
 export interface CallOptions {
@@ -56,6 +61,7 @@ export interface ClientEvents {
 const FIRST_PAUSE = 200;
 const LONGEST_PAUSE = 5_000;
 const DIAL_PATIENCE = 15_000;
+const PATIENCE = 30_000;
 
 interface Link {
   connection: Connection;
@@ -75,8 +81,9 @@ interface Scope {
  * The other end of a daemon, through any number of connections one after the other.
  *
  * A call made while there is no connection waits for the next one. One that was under way when a connection was lost is
- * made again where that is the same as making it once: reads, and changes by their key as long as the daemon is the same
- * process. Every other one rejects with ConnectionLost, and `unknown` says that it may have been carried out.
+ * made again where that is the same as making it once: reads; changes, by their key, as long as the daemon is the same
+ * one; messages that have ids, because every daemon knows them by these. Every other one rejects with ConnectionLost,
+ * and `maybeDone` says that it may have been carried out.
  */
 export class Client {
   readonly api: Api = nouns(this);
@@ -84,6 +91,8 @@ export class Client {
   #options: ClientOptions;
   #link: Link | undefined;
   #welcome!: Welcome;
+  #isReconnecting = false;
+  #mayStart = true;
   #waiting: { resolve(link: Link): void; reject(error: Error): void }[] = [];
   #end = new AbortController();
   #scopes = new Map<string | undefined, Scope>();
@@ -130,13 +139,15 @@ export class Client {
       onProgress && this.#token(sent, "workDoneToken", onProgress),
     ];
     try {
-      const first = this.#link ?? (await this.#linked(signal));
-      try {
-        return await first.connection.request(method, sent, signal);
-      } catch (error) {
-        const repeatable = (READS.has(method) && !heard) || sent["key"] !== undefined;
-        if (!(error instanceof ConnectionLost) || !repeatable || this.#options.reconnect === false) throw error;
-        return await this.#repeat(first, method, sent, signal, error);
+      for (;;) {
+        const link = this.#link ?? (await this.#linked(signal));
+        try {
+          return await link.connection.request(method, sent, signal);
+        } catch (error) {
+          if (!(error instanceof ConnectionLost) || this.#options.reconnect === false) throw error;
+          if (!error.maybeDone || (READS.has(method) && !heard) || isKnownAgain(method, sent)) continue;
+          if (!KEYED.has(method) || !isSame(await this.#linked(signal), link)) throw error;
+        }
       }
     } finally {
       for (const token of tokens) if (token) this.#parts.delete(token);
@@ -165,7 +176,10 @@ export class Client {
     const scope: Scope = found ?? { workspace, members: new Set(), asked: "", at: undefined };
     this.#scopes.set(workspace, scope);
     const own = workspace === undefined ? wanted : { ...wanted, workspace };
-    const subscription = new Subscription(own, listener, () => this.#leave(scope, subscription));
+    const subscription: Subscription = new Subscription(own, listener, {
+      leave: () => this.#leave(scope, subscription),
+      reach: () => this.#reach(scope),
+    });
     scope.members.add(subscription);
     try {
       subscription.start = await this.#ask(scope, (request) => this.request("events/subscribe", request));
@@ -193,7 +207,7 @@ export class Client {
   async #establish(): Promise<Link> {
     const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(DIAL_PATIENCE)]);
     const { name, version, workspaces, open, token } = this.#options;
-    const connection: Connection = new Connection(await this.#dial(signal), {
+    const connection: Connection = new Connection(await this.#dial(signal, this.#mayStart), {
       notification: (method, params) => this.#heard(method, params),
       closed: (reason) => this.#lost(connection, reason),
     });
@@ -236,6 +250,7 @@ export class Client {
   #open(link: Link): void {
     this.#link = link;
     this.#welcome = link.welcome;
+    this.#mayStart = true;
     if (link.connection.ended) {
       this.#lost(link.connection, undefined);
       return;
@@ -248,27 +263,27 @@ export class Client {
     if (this.#link?.connection !== connection) return; // it never came into use
     this.#link = undefined;
     if (this.#options.reconnect === false) this.#finish(reason ?? new ConnectionLost("the daemon closed the connection"));
-    else this.#retry(reason);
-  }
-
-  #retry(reason: Error | undefined): void {
-    this.#tell("state", "lost", reason);
-    void this.#reconnect();
+    else {
+      this.#tell("state", "lost", reason);
+      if (this.#scopes.size > 0) void this.#reconnect();
+    }
   }
 
   async #reconnect(): Promise<void> {
-    for (let pause = FIRST_PAUSE; !this.#end.signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+    if (this.#isReconnecting) return;
+    this.#isReconnecting = true;
+    for (let pause = FIRST_PAUSE; !this.#link && !this.#end.signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
       await sleep(pause * (0.5 + Math.random() / 2), this.#end.signal);
-      if (this.#end.signal.aborted) return;
+      if (this.#end.signal.aborted) break;
       try {
         const link = await this.#establish();
         if (this.#end.signal.aborted) link.connection.close();
         else this.#open(link);
-        return;
       } catch (error) {
         if (error instanceof CraftdError && !error.retryable) this.#finish(error); // it would be the same next time
       }
     }
+    this.#isReconnecting = false;
   }
 
   #finish(error: Error | undefined): void {
@@ -292,31 +307,24 @@ export class Client {
         resolve(this.#link);
         return;
       }
-      const abort = (): void => {
+      const giveUp = (reason: Error): void => {
         this.#waiting = this.#waiting.filter((one) => one !== waiting);
-        reject(signal?.reason);
+        waiting.reject(reason);
       };
-      const done = (): void => signal?.removeEventListener("abort", abort);
+      const abort = (): void => giveUp(signal?.reason);
+      const patience = setTimeout(() => giveUp(new ConnectionLost("there is no connection to the daemon")), this.#options.patienceMs ?? PATIENCE);
+      const done = (): void => {
+        clearTimeout(patience);
+        signal?.removeEventListener("abort", abort);
+      };
       const waiting = {
         resolve: (link: Link) => (done(), resolve(link)),
         reject: (error: Error) => (done(), reject(error)),
       };
       this.#waiting.push(waiting);
       signal?.addEventListener("abort", abort, { once: true });
+      void this.#reconnect();
     });
-  }
-
-  async #repeat(first: Link, method: string, sent: JsonObject, signal: AbortSignal | undefined, why: ConnectionLost): Promise<unknown> {
-    for (let error = why; ; ) {
-      const link = await this.#linked(signal);
-      if (!READS.has(method) && link.welcome.epoch !== first.welcome.epoch) throw error; // it knows none of our keys
-      try {
-        return await link.connection.request(method, sent, signal);
-      } catch (failure) {
-        if (!(failure instanceof ConnectionLost)) throw failure;
-        error = failure;
-      }
-    }
   }
 
   // Events
@@ -326,6 +334,7 @@ export class Client {
       const listener = this.#parts.get(String(params["token"]));
       if (listener) tell(listener, params["value"] as JsonObject);
     }
+    if (method === "daemon/willStop") this.#mayStart = false;
     this.#tell("notification", method, params);
     const scope = this.#scopes.get(params["workspace"] as string | undefined);
     if (!scope || method.startsWith("$/") || method.startsWith("daemon/")) return;
@@ -356,6 +365,13 @@ export class Client {
     return { epoch: answer.epoch, revision: answer.revision };
   }
 
+  /** What was missed, if anything was, follows the first answer and comes before the second. */
+  async #reach(scope: Scope): Promise<void> {
+    const since = await this.#ask(scope, (request) => this.request("events/subscribe", request));
+    const { workspace } = scope;
+    await this.request("events/read", { since, topics: [], ...(workspace === undefined ? {} : { workspace }) });
+  }
+
   #leave(scope: Scope, subscription: Subscription): void {
     scope.members.delete(subscription);
     if (this.#scopes.get(scope.workspace) !== scope) return;
@@ -376,10 +392,8 @@ export class Client {
     if (name === undefined) return undefined;
     const known = this.#welcome.workspaces?.find(({ id, path }) => id === name || path === name);
     if (known) return known.id;
-    for await (const { id, value, info } of this.pages("workspaces/list")) {
-      if ([id, value["id"], value["slug"], value["path"]].includes(name)) return String(info?.["aliasOf"] ?? id);
-    }
-    return name;
+    const { item } = await this.call("workspaces/get", { id: name, fields: [] });
+    return String(item.info?.["aliasOf"] ?? item.id);
   }
 
   #token(sent: JsonObject, member: string, listener: (value: JsonObject) => void): string {
@@ -398,6 +412,16 @@ function subscribing(scope: Scope): { asked: string; request: Wanted } {
   const wanted = union([...scope.members].map((member) => member.wanted));
   const request = scope.workspace === undefined ? wanted : { workspace: scope.workspace, ...wanted };
   return { asked: JSON.stringify(request), request };
+}
+
+function isSame(one: Link, other: Link): boolean {
+  return one.welcome.pid === other.welcome.pid && one.welcome.epoch === other.welcome.epoch;
+}
+
+/** Whether any daemon knows this change by what it says. */
+function isKnownAgain(method: string, { expectedTail, set, messages }: JsonObject): boolean {
+  if (method !== "messages/append" || expectedTail !== undefined || set !== undefined || !Array.isArray(messages)) return false;
+  return messages.every((message) => typeof message?.id === "string");
 }
 
 /** An idempotency key. Not `crypto.randomUUID`, which a page has only when it came over TLS or from this machine. */

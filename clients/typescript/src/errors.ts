@@ -29,14 +29,14 @@ export class CraftdError extends Error {
   }
 }
 
-/** There is no connection, and what was asked is not asked again by itself. */
+/** There is no connection, or it ended before the answer came. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 
-  /** unknown: whether the request was carried out cannot be told: it was sent, and its answer is lost. */
+  /** maybeDone: the request may have been carried out; false: it never was. */
   constructor(
     message: string,
-    readonly unknown: boolean = false,
+    readonly maybeDone: boolean = false,
     options?: ErrorOptions,
   ) {
     super(message, options);

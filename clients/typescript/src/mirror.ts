@@ -117,6 +117,7 @@ export class Mirror {
   /** Resolves when everything that was done before, edits of files too, is here. */
   async sync(): Promise<void> {
     await this.#client.call("daemon/sync", this.#scope());
+    await this.#subscription?.reach();
     await this.settled();
   }
 

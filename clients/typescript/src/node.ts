@@ -19,6 +19,11 @@ export interface ConnectOptions extends ClientOptions {
    * daemon of the configuration folder on its Unix socket; if none runs, `command` starts it.
    */
   url?: string;
+  /**
+   * For `tcp:` and `ws:`, and their like with TLS. Default, for addresses of this machine: the one that lies in the
+   * configuration folder.
+   */
+  token?: string;
   /** The configuration folder. Default: `$CRAFT_CONFIG_DIR`, else `~/.craft-agent`. */
   configDir?: string;
   /** Connects its standard input and output to the daemon, which it starts if need be. Default: `craftd stdio`. */
@@ -40,8 +45,11 @@ export interface DaemonCard {
   listeners?: { kind: "unix" | "tcp" | "ws"; address: string; tls?: boolean }[];
 }
 
-export function connect(options: ConnectOptions): Promise<Client> {
-  return Client.connect(dialer(options), options);
+export async function connect(options: ConnectOptions): Promise<Client> {
+  const { url, configDir } = options;
+  const token = options.token ?? (url !== undefined && isHere(url) ? await localToken(configDir) : undefined);
+  const given = { ...options, token };
+  return Client.connect(dialer(given), given);
 }
 
 /** The card of the daemon of a configuration folder; undefined if there is none. */
@@ -59,7 +67,11 @@ export async function localToken(configDir?: string): Promise<string | undefined
   return (await readOrNothing(path.join(folderOf(configDir), "craftd", "token")))?.trim();
 }
 
-function dialer(options: ConnectOptions): Dial {
+function isHere(url: string): boolean {
+  return !url.startsWith("unix:") && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
+}
+
+function dialer(options: Omit<ConnectOptions, "token"> & { token: string | undefined }): Dial {
   const { url, token, WebSocket } = options;
   if (url === undefined) return local(options);
   if (url.startsWith("unix:")) return socket({ path: decodeURIComponent(url.slice("unix:".length).replace(/^\/\/(?=\/)/, "")) });
@@ -79,18 +91,19 @@ function dialer(options: ConnectOptions): Dial {
 }
 
 /** The daemon's socket, looked up at every dial because a new daemon may have another; else the bridge, which starts one. */
-function local({ configDir, command = ["craftd", "stdio"] }: ConnectOptions): Dial {
-  return async (signal) => {
+function local({ configDir, command = ["craftd", "stdio"] }: Pick<ConnectOptions, "configDir" | "command">): Dial {
+  return async (signal, mayStart) => {
     const card = await findDaemon(configDir);
     if (card !== undefined && (await isOurs(card.socket))) {
       try {
-        return await socket({ path: card.socket })(signal);
+        return await socket({ path: card.socket })(signal, mayStart);
       } catch {
         signal.throwIfAborted(); // else: it has ended
       }
     }
+    if (!mayStart) throw new Error(`no daemon is running for ${folderOf(configDir)}`);
     const env = configDir === undefined ? process.env : { ...process.env, CRAFT_CONFIG_DIR: folderOf(configDir) };
-    return child(command, env)(signal);
+    return child(command, env)(signal, mayStart);
   };
 }
 

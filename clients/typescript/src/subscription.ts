@@ -27,20 +27,25 @@ export class Subscription implements AsyncIterable<ScopeEvent> {
   #wake: (() => void) | undefined;
   #ended = false;
   #failure: Error | undefined;
-  #leave: () => void;
+  #client: { leave(): void; reach(): Promise<void> };
 
   /** Made by `Client.subscribe`. */
-  constructor(wanted: Wanted, listener: ((event: ScopeEvent) => void) | undefined, leave: () => void) {
+  constructor(wanted: Wanted, listener: ((event: ScopeEvent) => void) | undefined, client: { leave(): void; reach(): Promise<void> }) {
     this.wanted = wanted;
     this.#listener = listener;
-    this.#leave = leave;
+    this.#client = client;
+  }
+
+  /** Resolves when everything that had happened by now was told, also what was held back from a slow reader. */
+  reach(): Promise<void> {
+    return this.#client.reach();
   }
 
   /** Be told no more; a loop over the events ends. */
   close(): void {
     if (!this.#ended) {
       this.end();
-      this.#leave();
+      this.#client.leave();
     }
   }
 
@@ -80,8 +85,9 @@ export class Subscription implements AsyncIterable<ScopeEvent> {
   #wants({ method, params }: ScopeEvent): boolean {
     const topic = method.slice(0, method.indexOf("/"));
     if (topic === "events") return method === "events/didLapse";
-    const { topics, sessions } = this.wanted;
-    if (topics === undefined ? topic === "files" : topics !== "*" && !topics.includes(topic)) return false;
+    const { topics, sessions, ephemeral } = this.wanted;
+    const isPassing = method === "sessions/didPublish";
+    if (isPassing ? !ephemeral : topics === undefined ? topic === "files" : topics !== "*" && !topics.includes(topic)) return false;
     return sessions === undefined || sessionsOf(topic, params).every((id) => sessions.includes(id));
   }
 }
@@ -96,7 +102,7 @@ export function union(wishes: readonly Wanted[]): Wanted {
   if (wishes.every(({ sessions }) => sessions !== undefined)) {
     together.sessions = [...new Set(wishes.flatMap(({ sessions }) => sessions ?? []))].sort();
   }
-  if (wishes.some((wish) => "ephemeral" in wish && wish.ephemeral)) Object.assign(together, { ephemeral: true });
+  if (wishes.some(({ ephemeral }) => ephemeral)) together.ephemeral = true;
   return together;
 }
 

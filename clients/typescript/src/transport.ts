@@ -12,5 +12,8 @@ export interface TransportEvents {
   closed(reason: Error | undefined): void;
 }
 
-/** Makes a new connection, each time it is asked. Rejects when there is none to be had, or when `signal` is aborted. */
-export type Dial = (signal: AbortSignal) => Promise<Transport>;
+/**
+ * Makes a new connection, each time it is asked. Rejects when there is none to be had, or when `signal` is aborted.
+ * mayStart: false where the daemon was stopped on purpose, so that it is not for us to start another.
+ */
+export type Dial = (signal: AbortSignal, mayStart: boolean) => Promise<Transport>;

@@ -1,19 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { CraftdError, ConnectionLost, newKey, type Client, type ConnectOptions, type ScopeEvent } from "../src/node.js";
+import { WebSocket } from "ws";
+
+import { CraftdError, ConnectionLost, findDaemon, newKey, type Client, type ConnectOptions, type ScopeEvent } from "../src/node.js";
 import { CRAFTD, Daemon } from "./daemon.js";
 
 let daemon: Daemon;
 
 beforeAll(async () => {
-  daemon = await Daemon.start();
+  daemon = await Daemon.start("--tcp", "127.0.0.1:0", "--ws", "127.0.0.1:0");
 });
 afterAll(() => daemon.end());
 
 const WAYS: Record<string, () => Promise<Partial<ConnectOptions>>> = {
   "the Unix socket": async () => ({}),
-  "an address of the Unix socket": async () => ({ url: `unix:${(await import("../src/node.js").then((node) => node.findDaemon(daemon.config)))!.socket}` }),
+  "an address of the Unix socket": async () => ({ url: `unix:${(await findDaemon(daemon.config))!.socket}` }),
   "standard input and output": async () => ({ configDir: "/nowhere", command: ["env", `CRAFT_CONFIG_DIR=${daemon.config}`, ...CRAFTD, "stdio"] }),
+  "TCP": () => daemon.network("tcp"),
+  "a WebSocket": async () => ({ ...(await daemon.network("ws")), WebSocket }),
 };
 
 describe.each(Object.entries(WAYS))("over %s", (_, way) => {
@@ -67,6 +71,21 @@ describe.each(Object.entries(WAYS))("over %s", (_, way) => {
     expect([event.params.item.id, event.params.origin.key]).toEqual([item.id, key]);
     subscription.close();
   });
+});
+
+test.each(["tcp", "ws"] as const)("over %s the token of this machine is taken by itself, and another one is refused", async (kind) => {
+  const { url } = await daemon.network(kind);
+  expect((await daemon.connect({ url, WebSocket })).welcome.rights).toContain("admin");
+  const refused = daemon.connect({ url, WebSocket, token: "not-the-token-of-anybody" });
+  await expect(refused).rejects.toMatchObject({ name: "Unauthenticated", code: 1008, retryable: false });
+});
+
+test("parts of a list come before its answer", async () => {
+  const client = await daemon.connect();
+  const parts: unknown[] = [];
+  const { items, revision } = await client.call("sessions/list", { limit: 50 }, { onPart: (part) => parts.push(...(part["items"] as unknown[])) });
+  expect([parts.length, items.length]).toEqual([50, 0]);
+  expect(revision).toBeGreaterThan(0);
 });
 
 test("a change sent again with its key is made once", async () => {

@@ -76,7 +76,7 @@ test("a change whose answer was lost with the daemon is not made again, and that
   await daemon.start();
   const failure = await made;
   expect(failure).toBeInstanceOf(ConnectionLost);
-  expect((failure as ConnectionLost).unknown).toBe(true);
+  expect((failure as ConnectionLost).maybeDone).toBe(true);
 });
 
 test("a read whose answer was lost is read again, and what is neither is not", async () => {
@@ -87,7 +87,7 @@ test("a read whose answer was lost is read again, and what is neither is not", a
   const release = client.call("daemon/release");
   await proxy.lose();
   proxy.cut();
-  await expect(release).rejects.toMatchObject({ name: "ConnectionLost", unknown: true });
+  await expect(release).rejects.toMatchObject({ name: "ConnectionLost", maybeDone: true });
 });
 
 test("without reconnecting, the end of the connection is the end of the client", async () => {
