@@ -16,9 +16,13 @@ from craftd.protocol import contract
 from craftd.protocol.contract import Committed, Create, Created, Got, List, Mutation, Page, Update
 from craftd.protocol.initialize import Opened, OpenWorkspace, Wishes
 from craftd.protocol.registry import Registry
+from craftd.protocol.rendezvous import Places
+from craftd.server.auth import Auth, Tokens
 from craftd.server.connection import Connection
+from craftd.server.daemon import Address, Network
 from craftd.server.dispatch import Call, Dispatcher, Handlers
 from craftd.server.listeners import listen
+from craftd.server.network import Listener, open_all
 from craftd.server.outbox import Subscription
 from craftd.workspace.journal import Change, Journal
 from tests.wire import PATIENCE, Wire
@@ -275,6 +279,7 @@ class Toys:
     dispatcher: Dispatcher
     server: asyncio.Server
     _clients: list[Wire] = field(factory=list)
+    _opened: list[Listener] = field(factory=list)
 
     @classmethod
     async def start(cls, path: Path) -> Toys:
@@ -291,8 +296,30 @@ class Toys:
         await wire.initialize(craft, **more)
         return wire
 
+    async def open(self, kind: str, **network: Any) -> str:
+        """A way in over the network, kind tcp or ws: its URL. Its token is `secret`."""
+        self.core.auth = self.core.auth or Auth(Tokens(Places(str(self.path.parent))))
+        Path(Places(str(self.path.parent)).folder).mkdir(exist_ok=True)
+        self.core.auth.tokens.ensure_local()
+        address = {kind: Address("127.0.0.1", 0)}
+        (listener,) = await open_all(Network(**address, **network), self.dispatcher)
+        self._opened.append(listener)
+        return f"{kind}{'s' if listener.tls else ''}://{listener.address}"
+
+    @property
+    def secret(self) -> str:
+        return Path(Places(str(self.path.parent)).token).read_text().strip()
+
+    async def dial(self, url: str, **how: Any) -> Wire:
+        """A connection that shows the right token, unless told otherwise."""
+        wire = await Wire.connect(url, **{"token": self.secret, **how})
+        self._clients.append(wire)
+        return wire
+
     async def stop(self) -> None:
         self.server.close()
+        for listener in self._opened:
+            listener.server.close()
         for wire in self._clients:
             await wire.close()
         await self.dispatcher.close(1.0)
