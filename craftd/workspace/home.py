@@ -118,6 +118,7 @@ class Home:
         self._closed = True
         if self._watcher is not None:
             await self._loop.run_in_executor(self.around.pool, self._watcher.stop)
+        await asyncio.gather(*self._opening.values(), return_exceptions=True)
         for workspace in list(self._open.values()):
             await workspace.close()
         self._open.clear()
@@ -159,7 +160,9 @@ class Home:
         return row.info.get("aliasOf", id) if row is not None else id
 
     def workspace(self, name: str) -> Workspace | asyncio.Task[Workspace]:
-        """The open workspace, or the task that opens it. Raises NotFound, InvalidParams."""
+        """The open workspace, or the task that opens it. Raises NotFound, InvalidParams, ServerCancelled."""
+        if self._closed:
+            raise ServerCancelled("the daemon stops")
         id = self.find(name)
         if id is None:
             raise NotFound(Ref("workspaces", name))

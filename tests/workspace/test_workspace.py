@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from craftd.errors import ServerCancelled
 from craftd.workspace import foreign
+from craftd.workspace.workspace import Workspace
 from tests.workspace.house import SESSION, House
 
 LEFT = (
@@ -56,6 +58,18 @@ async def test_what_a_killed_daemon_left_is_removed_and_nothing_else(tmp_path: P
     assert before - files(house) == {name.format(session=SESSION) for name in LEFT}
     assert not list(house.config.rglob(".*.1-0123abcd.tmp"))
     await house.close()
+
+
+async def test_a_workspace_that_is_still_being_opened_is_closed_with_the_others(tmp_path: Path) -> None:
+    house = House.make(tmp_path)
+    (tmp_path / "late").mkdir()
+    house.register({"id": "ws", "rootPath": str(house.root)}, {"id": "late", "rootPath": str(tmp_path / "late")})
+    await house.open()
+    assert not isinstance(opening := house.home.workspace("late"), Workspace)
+    await house.close()  # looks at the end of every task
+    assert opening.done()
+    with pytest.raises(ServerCancelled):
+        house.home.workspace("ws")
 
 
 async def test_a_start_without_leftovers_takes_no_lock_of_the_app(tmp_path: Path) -> None:
