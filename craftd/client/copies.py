@@ -95,14 +95,17 @@ class Transcript:
         elif what == "didTruncate":
             del self.messages[params["keep"] :]
         elif what == "didDelete":
-            gone = set(params["ids"])
-            self.messages = [message for message in self.messages if message.get("id") not in gone]
+            del self.messages[self.place(params["id"])]
         elif what == "didChange":
-            place = self.place(params["id"])
-            if is_omitted(self.messages[place]):
-                self.touched.add(params["id"])
-            else:
-                self.messages[place] = _patched(self.messages[place], params["patch"])
+            for change in params["changes"]:
+                self._change(change["id"], params["patch"])
+
+    def _change(self, id: str, patch: Mapping[str, Any]) -> None:
+        place = self.place(id)
+        if is_omitted(self.messages[place]):
+            self.touched.add(id)
+        else:
+            self.messages[place] = _patched(self.messages[place], patch)
 
     def _append(self, params: Mapping[str, Any]) -> None:
         index, new = params["index"], params["messages"]
@@ -116,9 +119,9 @@ class Transcript:
             raise Unlisted
 
     def place(self, id: str) -> int:
-        """Raises: Unlisted."""
-        for place in range(len(self.messages) - 1, -1, -1):
-            if self.messages[place].get("id") == id:
+        """Of repeated ids the first is meant.  Raises: Unlisted."""
+        for place, message in enumerate(self.messages):
+            if message.get("id") == id:
                 return place
         if id.startswith("#") and id[1:].isdigit() and int(id[1:]) < len(self.messages):
             return int(id[1:])

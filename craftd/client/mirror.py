@@ -159,6 +159,12 @@ class Mirror:
     # What it is told
 
     def _hear(self, event: Event | Exception) -> None:
+        try:
+            self._take(event)
+        except Exception as failure:  # better no copy than one that is wrong, and the connection has other users
+            self._fail(failure)
+
+    def _take(self, event: Event | Exception) -> None:
         if isinstance(event, Exception):
             self._fail(event)
         elif isinstance(event, Lapsed) or (isinstance(event, Reconnected) and not event.replayed):

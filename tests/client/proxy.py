@@ -25,6 +25,7 @@ class Proxy:
         self._there = there
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
+        self._pumps: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Proxy:
         self._server = await asyncio.start_unix_server(self._serve, str(self._path))
@@ -35,6 +36,9 @@ class Proxy:
         self.cut()
         assert self._server is not None
         self._server.close()
+        while self._pumps:
+            await asyncio.wait(self._pumps)
+            await asyncio.sleep(0)
 
     def cut(self) -> None:
         """Break every connection, in the middle of whatever is on its way."""
@@ -59,14 +63,13 @@ class Proxy:
         self.connections += 1
         both = {writer, inner_writer}
         self._writers |= both
-        with contextlib.suppress(ConnectionError):
-            await asyncio.wait(
-                [
-                    asyncio.ensure_future(self._pump(reader, inner_writer, None)),
-                    asyncio.ensure_future(self._pump(inner_reader, writer, self.flowing)),
-                ],
-                return_when=asyncio.FIRST_COMPLETED,
-            )
+        pumps = [
+            asyncio.create_task(self._pump(reader, inner_writer, None)),
+            asyncio.create_task(self._pump(inner_reader, writer, self.flowing)),
+        ]
+        self._pumps |= {*pumps}
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        self._pumps -= {*pumps}
         for each in both:
             each.transport.abort()
         self._writers -= both
