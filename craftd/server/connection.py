@@ -41,6 +41,9 @@ _BIG = 1 << 63
 _TURN = 64
 """Requests begun before other connections have their turn."""
 
+DOORS = frozenset({"initialize", "daemon/hello"})
+"""Where a client of the network shows its token."""
+
 GOING_AWAY = 1001
 UNAUTHENTICATED = 4401
 TOO_LATE = 4408
@@ -156,6 +159,12 @@ class Connection:
     def max_message(self) -> int:
         """Bytes of one message."""
         return MAX_EARLY if self.grant is None else MAX_BODY
+
+    def unproven(self, method: str) -> Unauthenticated | None:
+        """Why *method* must wait for a token."""
+        if self.grant is not None or method in DOORS:
+            return None
+        return Unauthenticated("a token is needed, see `craftd token`")
 
     # From the transport
 
@@ -302,7 +311,7 @@ class Connection:
     def _begin(self, job: Job) -> None:
         job.begun = True
         self._working += 1
-        error = self.lifecycle.admit(job)
+        error = self.unproven(job.method) or self.lifecycle.admit(job)
         if error is None:
             self._server.begin(self, job)
         else:

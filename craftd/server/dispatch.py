@@ -28,7 +28,6 @@ from craftd.errors import (
     InvalidParams,
     MethodNotFound,
     ServerCancelled,
-    Unauthenticated,
 )
 from craftd.protocol import codec, contract, lsp
 from craftd.protocol.framing import encode
@@ -50,8 +49,6 @@ MAX_CONNECTIONS = 128
 PART_BYTES = 64 * 1024
 """Of the items in one partial result."""
 
-_DOORS = frozenset({"initialize", "daemon/hello"})
-"""Where a client of the network shows its token."""
 
 Handler = Callable[["Call", Any], Any]
 """A plain function answers at once, from memory; a coroutine function later."""
@@ -348,6 +345,9 @@ class Dispatcher:
         if method == "initialized":
             editor.initialized(connection)
             return
+        if connection.unproven(method) is not None:
+            log.debug("%s: %s before a token was shown", connection.id, method)
+            return
         if row is not None and not row.notification:
             log.debug("%s: %s was sent without an id", connection.id, method)
             return
@@ -388,8 +388,6 @@ class Dispatcher:
 
     def _call(self, connection: Connection, method: str, params: Any) -> Call:
         """What is asked for, checked as far as that is possible without its scope."""
-        if connection.grant is None and method not in _DOORS:
-            raise Unauthenticated("a token is needed, see `craftd token`")
         served = self.served.get(method)
         if served is None:
             method, params = self._unwrapped(method, params)

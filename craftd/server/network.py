@@ -86,7 +86,7 @@ async def _resolve(option: str, address: Address, network: Network) -> tuple[int
 
 
 async def _open(planned: _Planned, tls: ssl.SSLContext | None) -> Listener:
-    listening = socket.socket(planned.family, socket.SOCK_STREAM)
+    listening = socket.socket(planned.family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio looks at the last
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # what is accepted inherits it

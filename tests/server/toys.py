@@ -154,6 +154,8 @@ class Core:
 
     async def authenticate(self, connection: Connection, token: str | None) -> None:
         assert connection.caller is not None
+        if token is None and connection.grant is not None:
+            return
         connection.grant = await self.auth.grant(token, connection.caller)
 
     async def initialize(self, connection: Connection, wishes: Wishes) -> Opened:
