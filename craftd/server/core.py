@@ -211,6 +211,14 @@ class Daemon:
         if not self.dispatcher.connections:
             self._alone_since = time.monotonic()
 
+    def _follows_files(self, workspace: str, session: str) -> bool:
+        """Whether a client asked for the files of this very session."""
+        for connection in self.dispatcher.connections.values():
+            asked = connection.outbox.subscriptions.get(workspace)
+            if asked is not None and asked.wants_files and asked.sessions is not None and session in asked.sessions:
+                return True
+        return False
+
     # What is asked about the daemon
 
     def _described(self, workspace: Workspace) -> OpenWorkspace:
@@ -379,6 +387,7 @@ class Daemon:
                 from craftd.server import handlers  # noqa: F401 (registers every method)
 
                 self.home = Home.of(Path(self.places.config), around)
+                around.is_followed = self._follows_files
                 self.blobs = Blobs(Path(self.places.blobs), pool)
                 self.blobs.clear()
                 self.dispatcher = Dispatcher(self)

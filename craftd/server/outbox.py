@@ -73,6 +73,10 @@ class Subscription:
     def __attrs_post_init__(self) -> None:
         self.told = self.revision
 
+    @property
+    def wants_files(self) -> bool:
+        return self.topics == "*" or (isinstance(self.topics, frozenset) and "files" in self.topics)
+
     def wants(self, change: Change) -> bool:
         return wants(change, self.topics, self.sessions)
 

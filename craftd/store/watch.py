@@ -55,7 +55,7 @@ WORKSPACE: Mapping[str, int] = {
     "skills": 3,
     "projects": 3,  # <slug>/assets/
     "tasks": 4,  # <slug>/runs/<run>/run-log.jsonl
-    "sessions": 2,  # not the subfolders: always watched, they would be six more watches for each
+    "sessions": 2,  # the subfolders of those that are open, see SESSION_LEVELS: always, they would be six more for each
 }
 """Folders of a workspace and how many levels of each are watched, itself being the first.
 
@@ -65,6 +65,9 @@ that texts point at. Below that come installed packages and checkouts: thousands
 
 HOME: Mapping[str, int] = {"permissions": 1, "themes": 1}
 """The same for the configuration folder, whose `workspaces/`, `logs/` and `craftd/` are somebody else's business."""
+
+SESSION_LEVELS = 4
+"""The same for a session that is open: `sessions/<id>/downloads/assets/`."""
 
 UNWATCHED = frozenset({"node_modules", "__pycache__", "venv"})
 
@@ -107,6 +110,7 @@ class Watcher:
         self._on_paths = on_paths
         self._on_lost = on_lost
         self._rooms = rooms
+        self._opened: frozenset[str] = frozenset()
         self._changed = threading.Condition()
         self._pending: dict[str, tuple[float, float]] = {}  # path -> first and last seen (monotonic seconds)
         self._losses: dict[str, None] = {}  # an ordered set
@@ -128,6 +132,17 @@ class Watcher:
             self._thread.join()
         self.ready.set()
 
+    def watch_session(self, session: str) -> None:
+        """Also watch the subfolders of *session*, now and when they appear. Read them after this returns."""
+        with self._changed:
+            self._opened |= {session}
+        self._folders.place(f"sessions/{session}")
+
+    def unwatch_session(self, session: str) -> None:
+        with self._changed:
+            self._opened -= {session}
+        self._folders.drop_below(f"sessions/{session}")
+
     @property
     def watches(self) -> int:
         """Number of folders watched; 1 where the system watches a whole tree."""
@@ -146,14 +161,19 @@ class Watcher:
         parts = folder.split("/")
         if any(part.startswith(".") or part in UNWATCHED for part in parts):
             return False
-        return len(parts) <= self._rooms.get(parts[0], 0)
+        return len(parts) <= self._levels(parts)
 
     def wants_below(self, folder: str) -> bool:
         """May a folder directly in *folder* be one to watch?"""
         if not folder:
             return True
         parts = folder.split("/")
-        return len(parts) < self._rooms.get(parts[0], 0)
+        return len(parts) < self._levels(parts)
+
+    def _levels(self, parts: list[str]) -> int:
+        if len(parts) > 1 and parts[0] == "sessions" and parts[1] in self._opened:
+            return SESSION_LEVELS
+        return self._rooms.get(parts[0], 0)
 
     def note(self, paths: Iterable[str]) -> None:
         now = time.monotonic()
@@ -217,6 +237,8 @@ class _Folders(Protocol):
     @property
     def count(self) -> int: ...
     def open(self) -> None: ...
+    def place(self, top: str) -> None: ...
+    def drop_below(self, top: str) -> None: ...
     def close(self) -> None: ...
 
 
@@ -248,6 +270,12 @@ class _ObservedFolders:
         except OSError as error:
             log.warning("cannot watch: %s", errno.errorcode.get(error.errno or 0, error.errno))
             self._watcher.lost(GONE)
+
+    def place(self, top: str) -> None:
+        """Everything is watched already."""
+
+    def drop_below(self, top: str) -> None:
+        """The rules leave it out."""
 
     def close(self) -> None:
         if self._observer.is_alive():
@@ -317,6 +345,14 @@ if sys.platform == "linux":
                 self._is_open = not self._watcher.stopping
             if "" not in self._place("", report=False) and self._is_open:
                 self._watcher.lost(GONE)
+
+        def place(self, top: str) -> None:
+            self._place(top, report=False)
+
+        def drop_below(self, top: str) -> None:
+            with self._lock:
+                for path in tuple(self._below.get(top, ())):
+                    self._drop(path)
 
         def _drop(self, top: str) -> None:
             with self._lock:

@@ -46,6 +46,7 @@ class Eyes:
         self._sweeping: asyncio.Task[None] | None = None
         self._sweep_again = False
         self._closed = False
+        self._sessions: set[str] = set()
         self.failed = 0
         """Folders that could not be watched, and"""
         self.overflows = 0
@@ -57,6 +58,8 @@ class Eyes:
         """Begin to watch; what changed before the watches stood is looked for once they do."""
         watcher = Watcher(self._workspace.place.root, self._paths_changed, self._lost)
         self._watcher, self._blind = watcher, False
+        for session in self._sessions:
+            watcher.watch_session(session)
         watcher.start()
         self._workspace.supervise(self._look_once(watcher))
 
@@ -73,6 +76,26 @@ class Eyes:
     def closed(self) -> bool:
         return self._closed
 
+    def wait(self) -> None:
+        """In a thread: until the watches stand."""
+        if self._watcher is not None:
+            self._watcher.ready.wait()
+
+    def wants(self, folder: str) -> bool:
+        """Is the folder (relative to the workspace) one that is watched?"""
+        return self._watcher is not None and self._watcher.wants(folder)
+
+    def watch_session(self, session: str) -> None:
+        """In a thread: its subfolders too."""
+        self._sessions.add(session)
+        if self._watcher is not None:
+            self._watcher.watch_session(session)
+
+    def unwatch_session(self, session: str) -> None:
+        self._sessions.discard(session)
+        if self._watcher is not None:
+            self._watcher.unwatch_session(session)
+
     def status(self) -> dict[str, int]:
         """watches: folders watched; failedWatches, overflows: why some changes came late."""
         watcher = self._watcher
@@ -87,8 +110,9 @@ class Eyes:
 
     def _paths_changed(self, paths: set[str]) -> None:
         news = {path for path in paths if not self._is_echo(path)}
-        if news:
-            self._loop.call_soon_threadsafe(self._seen, news)
+        files = paths if self._workspace.files.on else set()
+        if news or files:
+            self._loop.call_soon_threadsafe(self._seen, news, files)
 
     def _is_echo(self, path: str) -> bool:
         """Whether the file of a session is the one its row was read from: we wrote it, or have looked already."""
@@ -108,9 +132,11 @@ class Eyes:
     def hint(self, paths: Iterable[str]) -> None:
         """Somebody says that these files (absolute) changed."""
         root = self._workspace.place.root
-        self._seen({os.path.relpath(path, root) for path in paths if path.startswith(f"{root}/")})
+        named = {os.path.relpath(path, root) for path in paths if path.startswith(f"{root}/")}
+        self._seen(named, named)
 
-    def _seen(self, paths: Iterable[str]) -> None:
+    def _seen(self, paths: Iterable[str], files: Iterable[str]) -> None:
+        self._workspace.files.note(files)
         if SETTINGS in paths:
             self._workspace.around.settings_changed()
         units = set()
@@ -170,6 +196,7 @@ class Eyes:
             self._renew()
         changed = await self._loop.run_in_executor(self._workspace.around.pool, self._differences)
         futures = self.look_at(changed)
+        futures += await self._workspace.files.sweep()
         if futures:
             await asyncio.wait(futures)
 

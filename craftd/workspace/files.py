@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from attrs import define, field, frozen
 
@@ -27,6 +27,9 @@ from craftd.store.atomic import Copy, DirectoryNotFlushed, Fingerprint, ForeignW
 from craftd.store.confine import Spot
 from craftd.workspace.commit import Commit, Planned, Unit
 from craftd.workspace.journal import Change
+
+if TYPE_CHECKING:
+    from craftd.workspace.seen import SeenFiles
 
 FILES: Final = "files/"
 """Prefix of the units."""
@@ -146,9 +149,12 @@ class FileUnit(Unit):
 
     key: str
     ground: Ground
+    seen: SeenFiles
     prepared: Prepared | None = None
     failure: CraftdError | None = None
     """What was wrong with the content when it was prepared."""
+    _known: dict[str, Fingerprint | None] = field(factory=dict)
+    """What readers know after this round, by path."""
     _spot: Spot | None = None
     _commit: FileCommit | None = None
     _change: Change | None = None
@@ -157,8 +163,28 @@ class FileUnit(Unit):
     def dirty(self) -> bool:
         return self._commit is not None
 
+    def __attrs_post_init__(self) -> None:
+        if self.seen.certain(self.path):
+            self._known[self.path] = self.seen.known.get(self.path)
+
+    @property
+    def path(self) -> str:
+        return self.key.removeprefix(FILES)
+
     def refresh(self) -> list[Change]:
-        return []
+        if self.path not in self._known:
+            return []
+        before, now = self._known[self.path], _regular(self.ground.root / self.path)
+        if now == before:
+            return []
+        self._known[self.path] = now
+        kind = "deleted" if now is None else "created" if before is None else "changed"
+        version = None if now is None else version_of(now)
+        return [change_of(tuple(self.path.split("/")), kind, version)]
+
+    def wrote(self, spot: Spot, now: Fingerprint | None) -> None:
+        """This is there now, and everybody is told."""
+        self._known["/".join((*spot.parts, *spot.missing))] = now
 
     def stage(self, commit: FileCommit, spot: Spot, change: Change | None) -> None:
         self._commit, self._spot, self._change = commit, spot, change
@@ -177,7 +203,9 @@ class FileUnit(Unit):
         self._commit = self._spot = self._change = None
 
     def publish(self) -> None:
-        """Nothing is kept in memory."""
+        for path, now in self._known.items():
+            if self.seen.covers(path):
+                self.seen.settle(path, now)
 
     def take(self, result: Prepared | CraftdError | None) -> None:
         """What `prepare_early` made of its commit."""
@@ -226,6 +254,42 @@ def prepare(ground: Ground, source: Source, spot: Spot) -> Prepared:
     return Prepared(temporary, new, None if spot.status is None else (spot.status.st_dev, spot.status.st_ino))
 
 
+def change_of(parts: tuple[str, ...], kind: str, version: str | None = None) -> Change:
+    """What those are told who asked for files."""
+    members = {"path": "/".join(parts), "kind": kind}
+    if version is not None:
+        members["version"] = version
+    return Change("files/didChange", "files", members, session_of(parts))
+
+
+def session_of(parts: tuple[str, ...]) -> str | None:
+    record = layout.record_of(parts)
+    return record[1] if record is not None and record[0] == "sessions" else None
+
+
+def _regular(path: Path) -> Fingerprint | None:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return atomic.of_stat(status) if stat.S_ISREG(status.st_mode) else None
+
+
+@define(eq=False, kw_only=True)
+class LookAtFile(Commit):
+    """Look what became of a file; its unit does the work."""
+
+    promises = False
+    path: str
+
+    @property
+    def unit(self) -> str:
+        return FILES + self.path
+
+    def plan(self, unit: FileUnit, now: int) -> Planned:
+        return Planned(None)
+
+
 @define(eq=False, kw_only=True)
 class FileCommit(Commit):
     """parts: the path from the workspace's root. expected: version it must have, "" = it must not be there."""
@@ -261,11 +325,6 @@ class FileCommit(Commit):
         there = "" if spot.status is None else version_of(atomic.of_stat(spot.status))
         if there != self.expected:
             raise VersionConflict(self.ref, {"version": there})
-
-    def _change(self, spot: Spot, kind: str) -> Change:
-        record = layout.record_of(spot.parts)
-        session = record[1] if record is not None and record[0] == "sessions" else None
-        return Change("files/didChange", "files", {"path": spot.shown, "kind": kind}, session)
 
     def _check_changeable(self, spot: Spot) -> None:
         """Raises: Forbidden, InvalidState."""
@@ -304,7 +363,7 @@ class WriteFile(FileCommit):
             spot.close()
             raise
         self._answer = Written()
-        change = self._change(spot, "created" if spot.status is None else "changed")
+        change = change_of((*spot.parts, *spot.missing), "created" if spot.status is None else "changed")
         unit.stage(self, spot, change)
         return Planned(self._answer, [change])
 
@@ -334,6 +393,7 @@ class WriteFile(FileCommit):
                 self._answer.version, self._answer.size = version_of(prepared.new), prepared.new.size
                 assert change is not None
                 change.members["version"] = self._answer.version
+                unit.wrote(spot, prepared.new)
                 _flush(spot, last)
         except DirectoryNotFlushed:
             raise
@@ -358,7 +418,7 @@ class DeleteFile(FileCommit):
         except BaseException:
             spot.close()
             raise
-        change = None if spot.status is None else self._change(spot, "deleted")
+        change = None if spot.status is None else change_of(spot.parts, "deleted")
         unit.stage(self, spot, change)
         return Planned(None, [] if change is None else [change])
 
@@ -368,6 +428,7 @@ class DeleteFile(FileCommit):
             if atomic.of_stat(now) != atomic.of_stat(spot.status):
                 raise ForeignWrite(spot.path)
             disk.remove(spot.path)
+            unit.wrote(spot, None)
         _flush(spot, spot)  # that it is not there is durable, whoever removed it
 
 

@@ -43,7 +43,16 @@ from craftd.workspace import cache, foreign
 from craftd.workspace.commit import Commit, Done, Planned, Unit
 from craftd.workspace.debts import Debt
 from craftd.workspace.eyes import Eyes
-from craftd.workspace.files import FILES, FileUnit, Ground, Prepared, WriteFile, prepare_early
+from craftd.workspace.files import (
+    FILES,
+    FileCommit,
+    FileUnit,
+    Ground,
+    Prepared,
+    WriteFile,
+    prepare_early,
+    session_of,
+)
 from craftd.workspace.filters import session_filters
 from craftd.workspace.guard import FolderGuard, Guard, tidy
 from craftd.workspace.index import Index
@@ -51,6 +60,7 @@ from craftd.workspace.journal import DAEMON, DISK, Change, Journal, now_ms
 from craftd.workspace.live import Live
 from craftd.workspace.queue import Queue
 from craftd.workspace.rows import Place, SessionRow
+from craftd.workspace.seen import SeenFiles
 from craftd.workspace.sessions import SESSIONS, Fold, Mend, Reconcile, SessionCommit, SessionUnit
 from craftd.workspace.tables import DocumentUnit, Table
 from craftd.workspace.verbs import Verbs
@@ -91,7 +101,7 @@ class Surroundings:
     """What all scopes of a daemon share. clock: ms since 1970; spawn: starts a supervised task; pool: for slow work.
 
     settings_changed: told when the `config.json` of an open workspace changed. others: folders that may lie in a
-    workspace and are not its own.
+    workspace and are not its own. is_followed: whether a client wants to hear of the files of a workspace's session.
     """
 
     guard: Guard
@@ -109,6 +119,7 @@ class Surroundings:
     live: dict[str, Live] = field(factory=dict)
     """By registry id; what is said of a workspace's sessions outlives its closing and opening."""
     others: Callable[[], Sequence[Path]] = tuple
+    is_followed: Callable[[str, str], bool] = lambda workspace, session: False
 
 
 @define(eq=False)
@@ -139,8 +150,11 @@ class Workspace:
     _closed: bool = False
     verbs: Verbs = field(init=False)
 
+    files: SeenFiles = field(init=False)
+
     def __attrs_post_init__(self) -> None:
         self.verbs = Verbs(self)
+        self.files = SeenFiles(self)
 
     # Opening and closing
 
@@ -319,6 +333,25 @@ class Workspace:
             )
         return transcript
 
+    def watches(self, folder: str) -> bool:
+        """Is the folder (relative) one that is watched?"""
+        return self._eyes.wants(folder)
+
+    def wait_for_watches(self) -> None:
+        """In a thread."""
+        self._eyes.wait()
+
+    def watch_session(self, session: str) -> None:
+        """In a thread: its subfolders too."""
+        self._eyes.watch_session(session)
+
+    def unwatch_session(self, session: str) -> None:
+        self._eyes.unwatch_session(session)
+
+    def is_followed(self, session: str) -> bool:
+        """Whether a client looks at *session* or wants to hear of its files."""
+        return self.place.live.is_viewed(session) or self.around.is_followed(self.id, session)
+
     def ground(self) -> Ground:
         """Where its files are served."""
         return Ground(self.place.root, self.place.root, self.around.others())
@@ -356,8 +389,11 @@ class Workspace:
 
     async def commit(self, commit: Commit) -> Done:
         """Queue *commit* and wait until it is durable and announced."""
+        if isinstance(commit, FileCommit) and (session := session_of(commit.parts)) is not None:
+            self.files.want(session)
         if isinstance(commit, SessionCommit):
             self._touched[commit.id] = time.monotonic()
+            self.files.want(commit.id)
         return await self._queue.commit(commit)
 
     def submit(self, commit: SessionCommit) -> asyncio.Future[Done]:
@@ -417,7 +453,7 @@ class Workspace:
         if not self.place.root.is_dir():
             raise NotFound(Ref("workspaces", self.id))
         if key.startswith(FILES):
-            return FileUnit(key, self.ground())
+            return FileUnit(key, self.ground(), self.files)
         if key.startswith(SESSIONS):
             id = key.removeprefix(SESSIONS)
             return SessionUnit(
@@ -610,6 +646,7 @@ class Workspace:
                 self._write_what_is_due(now)
                 if was_read_only:
                     self._tidying = self.supervise(self._tidy())
+            self.files.keep_house()
             if now - last_sweep >= self.around.sweep_every:
                 last_sweep = now
                 await self._eyes.sweep()

@@ -20,7 +20,7 @@ _RUN = """
 import sys
 from functools import partial
 from craftd.server import blobs, core, daemon, dispatch, outbox
-from craftd.workspace import home
+from craftd.workspace import home, seen
 {changes}
 sys.exit(daemon.run(sys.argv[1], auto={auto}))
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import shutil
 import socket
 import time
 import unicodedata
@@ -17,7 +18,8 @@ import pytest
 from attrs import define
 
 from tests.daemon import Daemon
-from tests.wire import Failed, Wire
+from tests.e2e.places import start_impatient
+from tests.wire import PATIENCE, Failed, Wire
 
 SESSION = "260704-quiet-fjord"
 
@@ -49,6 +51,9 @@ class Place:
         params = {"path": path, "content": {"text": text}, **more}
         answer: dict[str, Any] = await self.client.call("files/write", params)
         return answer
+
+    async def sync(self) -> None:
+        await self.client.call("daemon/sync", {"workspace": self.id})
 
     async def names(self, path: str = "", **more: Any) -> list[str]:
         page = await self.client.call("files/list", {"path": path, **more})
@@ -461,6 +466,111 @@ async def test_a_change_is_told_to_who_asked_for_files(place: Place, connect: Ca
     assert events[0] == {"path": path, "kind": "created", "version": written["version"]}
     assert {"path": path, "kind": "deleted", "version": None} in events
     assert other.notifications("files/didChange") == []
+
+
+def changes(client: Wire) -> list[tuple[str, str, str]]:
+    return [(one["path"], one["kind"], one["origin"]["kind"]) for one in client.notifications("files/didChange")]
+
+
+async def test_what_others_do_to_files_is_told(place: Place) -> None:
+    (place.root / "docs.md").write_text("there before")
+    (place.root / "gone.md").write_text("there before")
+    skill = place.root / "skills" / "berth-plan" / "scripts"
+    skill.mkdir(parents=True)
+    (skill.parent / "SKILL.md").write_text("---\nname: Berth plan\ndescription: x\n---\nDo it.\n")
+    await place.client.call("events/subscribe", {"workspace": place.id, "topics": ["files"]})
+    await place.sync()
+    (place.root / "docs.md").write_text("changed")
+    (place.root / "gone.md").unlink()
+    (skill / "plan.py").write_text("print()")
+    (place.root / ".hidden").write_text("x")
+    (place.root / "id_rsa").write_text("x")
+    (skill.parent / "SKILL.md").write_text("---\nname: Another\ndescription: x\n---\nDo it.\n")
+    await place.sync()
+    assert sorted(changes(place.client)) == [
+        ("docs.md", "changed", "disk"),
+        ("gone.md", "deleted", "disk"),
+        ("skills/berth-plan/scripts/plan.py", "created", "disk"),
+    ]
+    told = next(one for one in place.client.notifications("files/didChange") if one["path"] == "docs.md")
+    assert told["version"] == (await place.read("docs.md"))["version"]
+
+
+async def test_what_craftd_wrote_is_told_once(place: Place) -> None:
+    await place.client.call("events/subscribe", {"workspace": place.id, "topics": "*"})
+    await place.sync()
+    await place.write("data/a/b.txt", session=SESSION)
+    await place.sync()
+    await place.write("data/a/b.txt", "again", session=SESSION)
+    (place.root / "link.txt").symlink_to("plain.txt")
+    await place.write("plain.txt")
+    await place.write("link.txt", "through the link")
+    await place.client.call("files/delete", {"path": "plain.txt"})
+    await place.sync()
+    path = f"sessions/{SESSION}/data/a/b.txt"
+    assert changes(place.client) == [
+        (path, "created", "client"),
+        (path, "changed", "client"),
+        ("plain.txt", "created", "client"),
+        ("plain.txt", "changed", "client"),
+        ("plain.txt", "deleted", "client"),
+    ]
+
+
+@pytest.mark.parametrize("opened", ["followed", "looked at", "changed", "closed"])
+async def test_the_files_of_a_session_are_watched_while_it_is_open(place: Place, opened: str) -> None:
+    data = place.root / "sessions" / SESSION / "data"
+    data.mkdir(exist_ok=True)
+    (data / "early.json").write_text("{}")
+    narrowed = {"sessions": [SESSION]} if opened == "followed" else {}
+    await place.client.call("events/subscribe", {"workspace": place.id, "topics": ["files"], **narrowed})
+    await place.sync()
+    if opened == "looked at":
+        await place.client.call("sessions/view", {"sessions": [SESSION]})
+    elif opened == "changed":
+        await place.client.call("sessions/update", {"id": SESSION, "patch": {"set": {"name": "Another"}}})
+    await place.sync()
+    (data / "early.json").write_text("{} ")
+    (data / "deep").mkdir()
+    (data / "deep" / "late.json").write_text("{}")
+    await place.sync()
+    room = f"sessions/{SESSION}/data"
+    expected = [(f"{room}/deep/late.json", "created", "disk"), (f"{room}/early.json", "changed", "disk")]
+    assert sorted(changes(place.client)) == ([] if opened == "closed" else expected)
+    if opened != "closed":
+        shutil.rmtree(data)
+        await place.sync()
+        assert sorted(changes(place.client))[2:] == [] or {kind for _, kind, _ in changes(place.client)[2:]} == {
+            "deleted"
+        }
+        assert len(changes(place.client)) == 4
+
+
+async def test_a_session_is_left_when_nobody_has_it_open(make_daemon: Callable[..., Daemon]) -> None:
+    daemon = make_daemon()
+    root = daemon.base / "ws"
+    (root / "sessions" / SESSION / "data").mkdir(parents=True)
+    (root / "sessions" / SESSION / "session.jsonl").write_text(f'{{"id":"{SESSION}","createdAt":1}}\n')
+    daemon.register(ws=root)
+    start_impatient(daemon, house_every=0.02, seen__OPEN_SECONDS=0.0)
+    client = await daemon.connect("ws")
+
+    async def watches() -> int:
+        [one] = (await client.call("daemon/status"))["workspaces"]
+        return int(one["watches"])
+
+    async def until(count: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while await watches() != count:
+                await client.call("daemon/sync", {"workspace": "ws"})
+
+    await client.call("daemon/sync", {"workspace": "ws"})
+    least = await watches()
+    await client.call("events/subscribe", {"workspace": "ws", "topics": ["files"], "sessions": [SESSION]})
+    await until(least + 1)
+    await client.call("events/unsubscribe", {"workspace": "ws"})
+    await until(least)
+    await client.close()
 
 
 async def test_nothing_is_written_while_the_app_runs(place: Place) -> None:

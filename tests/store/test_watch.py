@@ -278,6 +278,35 @@ def test_whatever_happens_to_folders_exactly_those_that_are_there_are_watched(
     workspace.seen.wait_for(*(f"{path.relative_to(workspace.root)}/probe" for path in there))
 
 
+@pytest.mark.usefixtures("any_backend")
+def test_subfolders_of_a_session_are_seen_only_while_it_is_open(tmp_path: Path) -> None:
+    (tmp_path / "ws").mkdir()
+    workspace = Workspace(tmp_path / "ws")
+    folder = workspace.session("260102-deep-plan")
+    room = "sessions/260102-deep-plan"
+    (folder / "plans").mkdir()
+    workspace.start()
+    try:
+        (folder / "plans/early.md").write_bytes(b"")
+        workspace.catch_up()
+        assert f"{room}/plans/early.md" not in workspace.seen.paths
+        workspace.watcher.watch_session("260102-deep-plan")
+        (folder / "plans/open.md").write_bytes(b"")
+        workspace.seen.wait_for(f"{room}/plans/open.md")
+        (folder / "downloads/assets").mkdir(parents=True)
+        (folder / "downloads/assets/new.png").write_bytes(b"")
+        workspace.seen.wait_for(f"{room}/downloads/assets/new.png")
+        workspace.watcher.unwatch_session("260102-deep-plan")
+        (folder / "plans/late.md").write_bytes(b"")
+        (folder / "downloads/assets/late.png").write_bytes(b"")
+        workspace.catch_up()
+        assert not workspace.seen.paths & {f"{room}/plans/late.md", f"{room}/downloads/assets/late.png"}
+        (folder / "session.jsonl").write_bytes(b"{}\n{}\n")
+        workspace.seen.wait_for(f"{room}/session.jsonl")
+    finally:
+        workspace.watcher.stop()
+
+
 @needs_inotify
 def test_only_what_can_hold_records_is_watched(workspace: Workspace) -> None:
     unwatched = [

@@ -41,6 +41,7 @@ def subscribe(call: Call, params: Subscribe) -> Subscribed:
     )
     call.connection.subscribe(scope.id, subscription)
     call.after.append(scope.tell_missed)
+    _follow_files(scope, topics, params.sessions or ())
     if params.since is None:
         return Subscribed(replay="none", epoch=journal.epoch, revision=journal.revision)
     missed = journal.since(params.since.epoch, params.since.revision)
@@ -67,6 +68,7 @@ async def read(call: Call, params: ReadEvents) -> Events:
         raise InvalidParams.of("waitMs", "must be at least 0")
     journal, since = scope.journal, params.since
     scope.tell_missed()
+    _follow_files(scope, topics, ())
 
     def missed() -> list[Change] | None:
         changes = journal.since(since.epoch, since.revision)
@@ -109,6 +111,11 @@ async def _next(where: Workspace | Home, wanted: Callable[[Change], bool], secon
         pass
     finally:
         where.listeners.discard(listener)
+
+
+def _follow_files(scope: Workspace | Home, topics: frozenset[str] | str | None, sessions: tuple[str, ...]) -> None:
+    if isinstance(scope, Workspace) and topics is not None and (topics == "*" or "files" in topics):
+        scope.files.follow(session for session in sessions if scope.sessions.get(session) is not None)
 
 
 def _topics(topics: tuple[str, ...] | Literal["*"] | None) -> frozenset[str] | str | None:

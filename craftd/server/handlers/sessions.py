@@ -75,6 +75,8 @@ def view(call: Call, params: ViewSessions) -> None:
     call.dispatcher.relay.remember(workspace.id, live, call.connection)
     for id in live.view(call.connection, params.sessions):
         row = workspace.sessions.get(id)
+        if row is not None:
+            workspace.files.want(id)
         if row is not None and row.value.get("hasUnread") is True and "write" in call.grant.rights:
             workspace.quietly(sessions.MarkRead(origin=call.origin, id=id))
 
