@@ -29,6 +29,17 @@ export interface Changed {
   version: string;
 }
 
+/** decision: allow, ask or deny. code: why, in one word. reason: why, for people. */
+export interface Checked {
+  decision: string;
+  code: string;
+  reason: string;
+  /** What allowed it: `{level, list, pattern, method?, comment?}`; level `built-in` is no file's. */
+  rule?: JsonObject;
+  /** The entry of `blockedCommandHints` for a command that was not allowed. */
+  hint?: JsonObject;
+}
+
 /** A workspace by registry id or by folder. */
 export interface Choice {
   id?: string;
@@ -692,6 +703,63 @@ export interface Methods {
     };
     result: Updated;
   };
+  /** Whether a tool may be called, by the rules of all levels; nothing is run, asked or remembered. */
+  "permissions/check": {
+    params: {
+      /** safe, ask, allow-all, or another spelling of them that the app knows. */
+      mode: string;
+      tool: string;
+      input: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Its sources' rules count, it may write to its `plans/` and `data/`, and relative paths begin where it works. */
+      session?: string;
+    };
+    result: Checked;
+  };
+  /** The rules of one level. */
+  "permissions/get": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** The rules files of a workspace and its sources, or of the shared configuration. */
+  "permissions/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change the rules of one level. */
+  "permissions/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
   /** A new record of projects. */
   "projects/create": {
     params: {
@@ -1321,6 +1389,37 @@ export interface Notifications {
     session: string;
     keep: number;
   };
+  /** Records of permissions changed: `patch` is what an `update` would need. */
+  "permissions/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A level is there: a source came. */
+  "permissions/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A level is gone with its source. */
+  "permissions/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
   /** Records of projects changed: `patch` is what an `update` would need. */
   "projects/didChange": {
     epoch: string;
@@ -1559,6 +1658,7 @@ export const KEYED: ReadonlySet<string> = new Set([
   "messages/delete",
   "messages/truncate",
   "messages/update",
+  "permissions/update",
   "projects/create",
   "projects/delete",
   "projects/update",
@@ -1597,6 +1697,9 @@ export const READS: ReadonlySet<string> = new Set([
   "labels/list",
   "messages/get",
   "messages/list",
+  "permissions/check",
+  "permissions/get",
+  "permissions/list",
   "projects/get",
   "projects/list",
   "sessions/get",

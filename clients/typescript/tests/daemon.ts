@@ -99,7 +99,8 @@ export class Daemon {
     await this.kill("SIGTERM");
     const log = path.join(this.config, "craftd", "log");
     const said = existsSync(log) ? readFileSync(log, "utf8") : "";
-    rmSync(this.base, { recursive: true, force: true });
+    // A daemon that was told to stop by a client may still be writing its last words.
+    rmSync(this.base, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
     if (said.includes("Traceback")) throw new Error(said);
   }
 }

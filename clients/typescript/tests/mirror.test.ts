@@ -109,7 +109,7 @@ test("a client that was not reading is told so by the daemon and lists again", a
   const lapses: unknown[] = [];
   client.on("notification", (method, params) => method === "events/didLapse" && lapses.push(params["reason"]));
   proxy.hold();
-  for (let round = 0; round < 6; round++) await append(session, ...Array.from({ length: 20 }, () => "x".repeat(200_000)));
+  for (let round = 0; round < 4; round++) await append(session, ...Array.from({ length: 15 }, () => "x".repeat(200_000)));
   await other.call("labels/create", { value: { name: "After the flood" } });
   proxy.flow();
   await expectEqual(mirror, [session]);
@@ -183,8 +183,8 @@ test.each(SEEDS)("after changes of all kinds and ends of all kinds the mirror is
   ];
 
   const running: Promise<unknown>[] = [];
-  for (let number = 0; number < 60; number++) {
-    if (number === 30 || random(60) === 0) await daemon.restart(any(["SIGKILL", "SIGTERM"]));
+  for (let number = 0; number < 50; number++) {
+    if (number === 25 || random(60) === 0) await daemon.restart(any(["SIGKILL", "SIGTERM"]));
     const step = any(steps);
     const done = (async () => step())().catch((error: unknown) => {
       // Refused, or gone down with a daemon: what is in the mirror has to be true all the same.
