@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from craftd.errors import AlreadyExists, Busy, IoError
+from craftd.errors import AlreadyExists, Busy, IoError, NotFound
 from tests.workspace.house import SAVES, WHOLE_SAVES, House, Mirror, line, message, rename_over, same
 
 SESSIONS = [f"26030{number}-calm-cedar" for number in range(1, 4)]
@@ -27,6 +27,8 @@ class Storm:
         self.random = random.Random(seed)
         self.count = 0
         self.acknowledged: dict[str, set[str]] = {id: set() for id in SESSIONS}
+        self.edited: dict[str, dict[str, str]] = {id: {} for id in SESSIONS}
+        self.deleted: dict[str, set[str]] = {id: set() for id in SESSIONS}
         self.theirs: dict[str, set[str]] = {id: set() for id in SESSIONS}
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -50,14 +52,24 @@ class Storm:
         await asyncio.sleep(0)
 
     async def _ours(self, session: str) -> None:
-        house, kind = self.house, self.random.randrange(5)
+        house, kind = self.house, self.random.randrange(8)
+        mine = sorted(self.acknowledged[session])
         with suppress(
-            IoError, Busy, AlreadyExists
+            IoError, Busy, AlreadyExists, NotFound
         ):  # somebody kept writing, or changed ours before it was acknowledged
             if kind < 3:
                 id = self.next("ours")
                 await house.append(session, id)
                 self.acknowledged[session].add(id)
+            elif kind in (5, 6) and mine:
+                id, content = self.random.choice(mine), self.next("content")
+                await house.edit(session, id, content=content)
+                self.edited[session][id] = content
+            elif kind == 7 and mine:
+                id = self.random.choice(mine)
+                self.acknowledged[session].discard(id)
+                await house.take_out(session, id)
+                self.deleted[session].add(id)
             elif kind == 3:
                 await house.update("sessions", session, name=self.next("Name"))
             else:
@@ -121,6 +133,10 @@ async def test_a_client_that_only_hears_events_knows_what_the_lists_say(tmp_path
     for id in SESSIONS:
         there = set(await house.ids(id))
         assert storm.acknowledged[id] <= there
+        for record in await house.messages(id):
+            if "note" not in record:  # what they changed at the same time stays as they want it
+                assert record["id"] not in storm.deleted[id]
+                assert record["content"] == storm.edited[id].get(record["id"], record["content"])
         assert storm.theirs[id] <= there
     revisions = [event["revision"] for event in house.events if event.get("workspace") == "ws"]
     assert revisions == list(range(revisions[0], revisions[0] + len(revisions)))
