@@ -759,10 +759,21 @@ BAD_IDS = {
     "home": "~",
 }  # fmt: skip
 NOUNS = ("sessions", "projects", "sources", "skills", "statuses", "labels")
-GOOD: Values = {"id": "good", "session": "good", "value": {"name": "x"}, "patch": {}, "messages": []}
+GOOD: Values = {
+    "id": "good",
+    "session": "good",
+    "value": {"name": "x"},
+    "patch": {},
+    "messages": [],
+    "path": "good.txt",
+    "content": {"text": "x"},
+    "event": {"type": "text_delta"},
+    "keep": 0,
+}
 
 
-async def test_what_is_no_id_is_refused_before_it_could_become_a_path(daemon: Daemon, client: Wire) -> None:
+async def test_what_is_no_id_is_refused_before_it_could_become_a_path(daemon: Daemon, connect: Connect) -> None:
+    client = await connect(daemon, "ws", capabilities={"experimental": {"craft": {"roles": ["executor"]}}})
     # Whatever a bad id could reach is there to be found.
     root = daemon.base / "ws"
     decoy = b'{"id":"decoy","name":"decoy"}\n{"id":"m1","type":"user","content":"decoy"}\n'
@@ -786,8 +797,8 @@ async def test_what_is_no_id_is_refused_before_it_could_become_a_path(daemon: Da
             for bad in BAD_IDS.values():
                 failed = await refused(client, name, {**params, member: bad})
                 said = (name, member, bad[:20], failed.error)
-                if row.noun == "workspaces" or (name == "messages/get" and member == "id"):
-                    # Names of workspaces may be paths, ids of messages anything: they are compared, never opened.
+                if row.noun in ("workspaces", "credentials", "tokens") or (row.noun, member) == ("messages", "id"):
+                    # Names of workspaces may be paths, these ids anything: they are compared, never opened.
                     assert failed.name in ("InvalidParams", "NotFound"), said
                 else:
                     assert failed.code == -32602, said

@@ -149,6 +149,14 @@ async def read_sessions(scene: Scene) -> Params:
     return {**await some_sessions(scene), "key": scene.key}
 
 
+async def one_workspace(scene: Scene) -> Params:
+    return {"rights": ["read"], "name": scene.name, "workspaces": ["ws"]}
+
+
+async def old_token(scene: Scene) -> Params:
+    return {"id": (await scene.client.call("tokens/create", {"rights": ["read"]}))["token"]["id"]}
+
+
 async def relayed(scene: Scene) -> Params:
     return {"session": await scene.session(), "event": {"type": "text_delta", "delta": "We"}}
 
@@ -222,6 +230,9 @@ WELL: dict[str, Prepare] = {
     "sessions/publish": relayed,
     "sessions/unread": nothing,
     "sessions/view": some_sessions,
+    "tokens/create": one_workspace,
+    "tokens/list": nothing,
+    "tokens/revoke": old_token,
 }
 """What a call takes to be carried out."""
 
@@ -299,7 +310,7 @@ def another(well: Params) -> Params:
         return {"value": {**well["value"], "name": "Another"}}
     return next(
         {name: ["another"] if name == "sessions" else "another"}
-        for name in ("id", "session", "sessions")
+        for name in ("id", "session", "sessions", "path")
         if name in well
     )
 
