@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
+import * as readme from "../examples/readme.js";
 import { Daemon } from "./daemon.js";
 
 const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
@@ -38,4 +40,33 @@ test("what a browser loads needs nothing of Node", async () => {
   let said = "";
   for await (const chunk of run.stdout) said += chunk;
   expect(said.trim()).toBe("function 0");
+});
+
+test("the examples of README.md are those that are run", () => {
+  const lines = readFileSync(`${PACKAGE}/examples/readme.ts`, "utf8").split("\n");
+  const program = lines.map((line) => line.replace(/^ {2}/, "")).join("\n");
+  const blocks = [...readFileSync(`${PACKAGE}/README.md`, "utf8").matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block);
+  expect(blocks).toHaveLength(5);
+  for (const block of blocks) expect(program).toContain(block);
+});
+
+test("the examples of README.md do what it says", async () => {
+  const client = await daemon.connect();
+  await client.call("workspaces/create", { value: { name: "Notes", path: daemon.folder("notes") } }); // its slug is what they name
+  vi.stubEnv("CRAFT_CONFIG_DIR", daemon.config);
+  const notes = await readme.main();
+  const said: unknown[][] = [];
+  const report = (...words: unknown[]): unknown => said.push(words);
+  const session = await readme.calls(notes, report);
+  expect(said.splice(0)).toEqual([[session, "Plan the move"]]);
+  await readme.conflicts(notes, session);
+  const mirror = await readme.mirrors(notes, session, report);
+  expect(said.splice(0)).toEqual([["Plan the move", 1]]);
+  const listening = readme.events(notes, report);
+  await notes.call("messages/append", { session, messages: [{ type: "user", content: "And then?" }] });
+  await listening;
+  expect(said).toContainEqual([session, 1]);
+  expect(said).toContainEqual([{ noun: "messages", session }]);
+  expect(mirror.records("sessions").get(session)?.value).toMatchObject({ sessionStatus: "done", labels: ["home", "2026"] });
+  notes.close();
 });
