@@ -304,9 +304,9 @@ class Workspace:
         """Whether something is still to be written: changes that wait or run, values that line 1 does not have yet."""
         return not self._queue.idle or any(row.behind for row in list(self.sessions))
 
-    def session(self, id: str) -> SessionRow:
-        """Raises InvalidParams (no session id at all), NotFound."""
-        self.check_session_id(id)
+    def session(self, id: str, member: str = "id") -> SessionRow:
+        """*member*: of the params, that holds it. Raises InvalidParams (no session id at all), NotFound."""
+        self.check_session_id(id, member)
         row: SessionRow | None = self.sessions.get(id)
         if row is None:
             raise NotFound(Ref("sessions", id, self.id))

@@ -26,7 +26,7 @@ async def mark_read(call: Call, params: MarkRead) -> Committed:
         raise InvalidParams.of("sessions", "either sessions or all: true says which")
     ids = workspace.unread() if params.sessions is None else tuple(dict.fromkeys(params.sessions))
     for id in ids:
-        workspace.session(id)
+        workspace.session(id, "sessions")
     commits = [sessions.MarkRead(origin=call.origin, connection=call.connection, id=id) for id in ids]
     token = params.work_done_token if len(commits) > AT_ONCE else None
     call.progress(token, {"kind": "begin", "title": "Marking sessions as read", "percentage": 0})
@@ -88,5 +88,5 @@ def publish(call: Call, params: PublishEvent) -> None:
         raise Forbidden(
             "sessions/publish is for connections that said at initialize they are an executor", scope="executor"
         )
-    workspace.session(params.session)
+    workspace.session(params.session, "session")
     call.dispatcher.relay.publish(workspace.id, workspace.place.live, call.connection, params.session, params.event)
