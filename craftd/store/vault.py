@@ -256,15 +256,19 @@ def save(path: Path, content: Content, header: Header, payload: Record, keys: Ke
 
 
 def _set_aside(path: Path, content: Content) -> None:
-    """Keep the bytes of a file that is about to be replaced; once, however often that is tried."""
+    """Keep the bytes of a file that is about to be replaced; once, however often that is tried.  Raises: OSError."""
     assert content.fingerprint is not None
     name = f"{path.name}.unreadable-{content.fingerprint.mtime_ns // 1_000_000}"
     for ending in ("", *(f"-{number}" for number in range(2, 1000))):
         beside = path.with_name(name + ending)
         if _holds(beside, content.data):
+            disk.flush_directory(path.parent)  # an earlier try may not have come so far
             return
         if not os.path.lexists(beside):
-            atomic.replace(beside, content.data, expect=None, mode=PRIVATE)
+            try:
+                atomic.replace(beside, content.data, expect=None, mode=PRIVATE)
+            except atomic.DirectoryNotFlushed as error:
+                raise OSError(error.errno, error.strerror, error.filename) from error  # nothing was replaced yet
             return
     raise OSError(errno.EEXIST, "too many files were set aside", str(path))
 
