@@ -49,8 +49,8 @@ class Counters:
     """What a header says about its messages, advanced message by message.
 
     last_timestamp: milliseconds, of the last message that has one. last_final_id: the last assistant message that is
-    not intermediate. preview is settled by the first user message, even if that one gives none. directory: the
-    session's folder, for cutting the preview (see `preview`).
+    not intermediate and has an id. preview is settled by the first user message, even if that one gives none.
+    directory: the session's folder, for cutting the preview (see `preview`).
     """
 
     count: int = 0
@@ -75,7 +75,7 @@ class Counters:
             role = record.get("type")
             last_id = record.get("id")
             if role == "assistant":
-                if is_final(record):
+                if is_final(record) and isinstance(last_id, str):
                     last_final = last_id
             elif role == "user" and not done:
                 done = True
@@ -84,7 +84,7 @@ class Counters:
                 timestamp = at
         if not (isinstance(role, str) and role in LAST_ROLES):
             role = None
-        return Counters(count, role, _string(last_final), text, done, timestamp, _string(last_id), self.directory)
+        return Counters(count, role, last_final, text, done, timestamp, _string(last_id), self.directory)
 
     def header_fields(self) -> dict[str, Any]:
         """The computed header fields, absent where there is nothing to say."""

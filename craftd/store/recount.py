@@ -40,7 +40,7 @@ def recounted(table: Table, changed: Mapping[int, Record | None], read: Callable
         one = Counters().add(record)
         last = last or one
         timestamp = one.last_timestamp if timestamp is None else timestamp
-        if not final_known and is_final(record):
+        if not final_known and is_final(record) and one.last_final_id is not None:
             final_id, final_known = one.last_final_id, True
     if last is not None:
         counters = evolve(counters, last_role=last.last_role, last_id=last.last_id)
@@ -57,6 +57,6 @@ def recounted(table: Table, changed: Mapping[int, Record | None], read: Callable
 def _unchanged_final(table: Table, changed: Mapping[int, Record | None], new: list[Record]) -> tuple[str | None, bool]:
     """The id of the last final message, and whether it is certainly the same as before."""
     known = table.counters.last_final_id
-    if known is None or any(map(is_final, new)) or any(table.ids[position] == known for position in changed):
+    if any(map(is_final, new)) or (known is not None and any(table.ids[position] == known for position in changed)):
         return None, False
     return known, True

@@ -18,7 +18,7 @@ from attrs import define, evolve, field, frozen
 from craftd.model.portable import parse_line
 from craftd.model.records import Record
 from craftd.store import atomic, disk
-from craftd.store.lines import Head, scan
+from craftd.store.lines import CHUNK, Head, new_digest, scan
 from craftd.store.recount import recounted
 from craftd.store.table import Table
 
@@ -49,7 +49,8 @@ class Prepared:
 
     first_line: the new line 1 with its LF, None = everything before the body was copied as it is.
     length: bytes of the old body that were copied. generation: of the transcript it was made from.
-    replaced: the lines that are others in it, as they were asked for.
+    replaced: the lines that are others in it, as they were asked for. digest: of the new body so far, where that is not
+    the old one: read here, where nobody else can have written.
     """
 
     temporary: Path
@@ -59,7 +60,16 @@ class Prepared:
     length: int
     generation: int
     replaced: Mapping[int, bytes | None]
+    digest: hashlib.blake2b | None = None
     spent: bool = field(default=False, init=False)
+
+    def look_through(self, start: int) -> None:
+        """Add what stands in the new file from *start* on to the digest."""
+        digest = self.digest or new_digest()
+        while chunk := os.pread(self.fd, CHUNK, start):
+            digest.update(chunk)
+            start += len(chunk)
+        self.digest = digest
 
     def discard(self) -> None:
         """Throw the new file away; without effect once it has its name."""
@@ -135,14 +145,14 @@ def body_after(
     directory: str,
     name: str,
 ) -> tuple[Table, hashlib.blake2b | None]:
-    """Table and digest (None = not known) of the body in a prepared file with a new line 1.
+    """Table and digest of the body in a prepared file with a new line 1.
 
     *head*, *table*, *digest*: of the old file, open as *source*. *size*: bytes of the new file so far.
     """
     if head.alone and not prepared.edits:
         return table, digest
     if head.alone and not table.damage:
-        return _edited(table, prepared.edits, directory, source, head.body), None
+        return _edited(table, prepared.edits, directory, source, head.body), prepared.digest
     # Line numbers and kinds of damage change: only a look at the new file says how.
     found = scan(prepared.fd, size, directory, name)
     ours = {table.ids[edit.position] for edit in prepared.edits if edit.position is not None and edit.line is not None}

@@ -287,6 +287,9 @@ class Transcript(Reading):
                     else:
                         disk.write(fd, first_line)
                     copy_body(source, fd, body, length, edits)
+                    if edits:
+                        assert first_line is not None
+                        prepared.look_through(len(first_line))
                 except BaseException:
                     prepared.discard()
                     raise
@@ -314,6 +317,8 @@ class Transcript(Reading):
                 source = self._handle()
                 disk.copy_range(source, fd, body + prepared.length, body + self._length)
                 size = os.fstat(fd).st_size
+                if prepared.edits:
+                    prepared.look_through(size - (self._length - prepared.length))
                 ended = size == 0 or os.pread(fd, 1, size - 1) == b"\n"
                 table, digest = self._table, self._digest
                 if prepared.first_line is not None:

@@ -115,7 +115,17 @@ async def rename_and_append(house: House, number: int) -> None:
     await house.workspace.commit(commit)
 
 
-CHANGES = (append, append_after_closing, rename, rename_and_append)
+async def edit(house: House, number: int) -> None:
+    await house.edit(SESSION, "m1", content=f"edited {number}")
+
+
+async def take_out(house: House, number: int) -> None:
+    await house.append(SESSION, f"gone-{number}")
+    await house.take_out(SESSION, f"gone-{number}")
+
+
+APPENDING = (append, append_after_closing, rename_and_append)
+CHANGES = (*APPENDING, rename, edit, take_out)
 
 
 MOMENTS = 200
@@ -147,8 +157,11 @@ async def test_nothing_is_lost_at_any_moment(
         value, ids = house.value("sessions", SESSION), await house.ids()
         on_disk = {record["id"] for record in house.lines()[1:]}
         assert on_disk == set(ids), where
-        if change is not rename:
+        if change in APPENDING:
             assert {f"ours-{one}" for one in range(number + 1)} <= on_disk, where
+        if change is edit:
+            assert house.lines()[1]["content"] == f"edited {number}", where
+        assert not any(id.startswith("gone") for id in ids), where
         if change in (rename, rename_and_append):
             assert value["name"] == house.lines()[0]["name"] == f"Name {number}", where
         if edit is not appended:
