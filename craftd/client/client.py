@@ -16,7 +16,7 @@ from craftd.client.address import Address
 from craftd.client.calls import KEYED, READS, Calls
 from craftd.client.connection import Connection, Message, Progress
 from craftd.client.events import Events, Feed, Listener, Position
-from craftd.client.failures import ConnectionLost
+from craftd.client.failures import CallFailed, ConnectionLost
 from craftd.client.line import Line
 
 if TYPE_CHECKING:
@@ -152,11 +152,14 @@ class Client(Calls):
             try:
                 return await connection.call(method, members, then=then, progress=progress)
             except ConnectionLost as lost:
-                if not self._line.comes_back or self._line.failure is not None:
+                if not await self._goes_on(connection, lost):
                     raise
                 if not lost.maybe_done or (method in READS and on_part is None) or _is_known_again(method, members):
                     continue
                 if method not in KEYED or _daemon(await self._line.connected()) != _daemon(connection):
+                    raise
+            except CallFailed as refused:
+                if not await self._goes_on(connection, refused):
                     raise
 
     async def pages(self, method: str, params: Mapping[str, Any]) -> AsyncIterator[Any]:
@@ -198,8 +201,8 @@ class Client(Calls):
                 connection = await self._line.connected()
                 try:
                     await feed.send(connection).future
-                except ConnectionLost:
-                    if not self._line.comes_back:
+                except (ConnectionLost, CallFailed) as failure:
+                    if not await self._goes_on(connection, failure):
                         raise
         except BaseException:
             self.unlisten(listener, feed)
@@ -226,11 +229,17 @@ class Client(Calls):
                 # What was missed follows that answer and comes before the next.
                 params = {"since": {"epoch": answer["epoch"], "revision": answer["revision"]}, "topics": [], **scope}
                 read = await connection.call("events/read", params)
-            except ConnectionLost:
-                if not self._line.comes_back:
+            except (ConnectionLost, CallFailed) as failure:
+                if not await self._goes_on(connection, failure):
                     raise
             else:
                 return Position(read["epoch"], read["revision"])
+
+    async def _goes_on(self, connection: Connection, failure: ConnectionLost | CallFailed) -> bool:
+        """Whether what was not done may be tried again, on another connection; a daemon that stops does nothing."""
+        if not self._line.comes_back or self._line.failure is not None:
+            return False
+        return isinstance(failure, ConnectionLost) or (failure.name == "ServerCancelled" and await connection.ends())
 
     async def id_of(self, workspace: str) -> str:
         """Registry id of the scope that an id, slug or folder names: what its events carry."""

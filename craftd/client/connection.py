@@ -20,6 +20,9 @@ Heard: TypeAlias = Callable[[Message, int], None]
 CLOSE_SECONDS = 1.0
 """How long the daemon may take to read what was sent before the client hung up."""
 
+STOP_SECONDS = 10.0
+"""How long a daemon that stops may still finish what it has begun."""
+
 _GRANTED = frozenset({"client/registerCapability", "client/unregisterCapability", "window/workDoneProgress/create"})
 """What the daemon may ask of any client: that there is nothing to be done is what we have to say."""
 
@@ -117,6 +120,15 @@ class Connection:
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         self._send({"method": method, "params": params})
+
+    async def ends(self) -> bool:
+        """Whether the daemon, which says that it stops, hangs up."""
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._ended.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def close(self) -> None:
         """Hang up; what was sent goes out, if the daemon takes it."""

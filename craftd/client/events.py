@@ -25,6 +25,9 @@ QUEUE_EVENTS = 4096
 QUEUE_BYTES = 8 << 20
 """What waits for a program that does not take its events; beyond that they lapse. The daemon's own limits."""
 
+AGAIN_SECONDS = 0.2
+"""Until a daemon that is too busy to take a subscription is asked again."""
+
 _ALL_BUT = frozenset({"files"})
 """Topics that must be asked for by name."""
 
@@ -139,14 +142,21 @@ class Feed:
         then = partial(self._subscribed, list(self.listeners), since, again)
         request = connection.request("events/subscribe", params, then)
         if again:
-            request.future.add_done_callback(self._asked_again)
+            request.future.add_done_callback(partial(self._asked_again, connection))
         return request
 
-    def _asked_again(self, answered: asyncio.Future[Any]) -> None:
-        """The workspace may be gone. A connection that is lost comes back once more."""
+    def _asked_again(self, connection: Connection, answered: asyncio.Future[Any]) -> None:
+        """The workspace may be gone, or the daemon busy. A connection that is lost comes back once more."""
         failure = None if answered.cancelled() else answered.exception()
         if isinstance(failure, CallFailed):
-            self.fail(failure)
+            if failure.retryable:
+                asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._send_once_more, connection)
+            else:
+                self.fail(failure)
+
+    def _send_once_more(self, connection: Connection) -> None:
+        if connection.failure is None and self.listeners:
+            self.send(connection, again=True)
 
     def fail(self, failure: Exception) -> None:
         for listener in list(self.listeners):

@@ -47,7 +47,8 @@ class Line:
 
     async def open(self) -> None:
         """The first connection. Raises: NotReached, CallFailed, ConnectionLost."""
-        self._install(await self._dial(self._is_lost))
+        if not self._install(await self._dial(self._is_lost)):
+            raise ConnectionLost
         self._keeper = asyncio.create_task(self._keep())
 
     async def close(self) -> None:
@@ -76,14 +77,16 @@ class Line:
         except TimeoutError:
             raise ConnectionLost(f"there was no connection for {self._patience:g} s") from None
 
-    def _install(self, connection: Connection) -> None:
+    def _install(self, connection: Connection) -> bool:
+        """False: it did not last."""
+        if connection.failure is not None:
+            return False
         self.connection = connection
+        self._lost.clear()
         self._wanted.clear()
-        if connection.failure is not None:  # it did not last
-            self._is_lost(connection)
-            return
         self._back(connection)
         self._changed.set()
+        return True
 
     def _is_lost(self, connection: Connection) -> None:
         if connection is self.connection:
@@ -92,9 +95,11 @@ class Line:
             self._lost.set()
 
     async def _keep(self) -> None:
+        told = True
         while True:
             await self._lost.wait()
-            self._told(False)
+            if told:
+                self._told(False)
             if not self.comes_back:
                 self._give_up(ConnectionLost())
                 return
@@ -105,9 +110,9 @@ class Line:
             except (CallFailed, Mismatch) as failure:
                 self._give_up(failure)
                 return
-            self._lost.clear()
-            self._install(connection)
-            self._told(True)
+            told = self._install(connection)
+            if told:
+                self._told(True)
 
     async def _dial_patiently(self) -> Connection:
         pause = _FIRST_PAUSE

@@ -145,7 +145,8 @@ class Mirror:
         self._fail(ConnectionLost("the mirror was left"))
 
     async def _until_settled(self) -> None:
-        await self._settled.wait()
+        if self._failure is None:
+            await self._settled.wait()
         if self._failure is not None:
             raise self._failure
 
@@ -160,7 +161,8 @@ class Mirror:
 
     def _hear(self, event: Event | Exception) -> None:
         try:
-            self._take(event)
+            if self._failure is None:
+                self._take(event)
         except Exception as failure:  # better no copy than one that is wrong, and the connection has other users
             self._fail(failure)
 

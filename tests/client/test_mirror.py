@@ -6,12 +6,14 @@ import asyncio
 import json
 import os
 import random
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from craftd.client import CallFailed, Client, ConnectionLost, Mirror, connect
+from craftd.client.errors import NotFound
 from craftd.model import json_text
 from craftd.protocol import rendezvous
 from tests.client.proxy import Proxy
@@ -20,9 +22,9 @@ from tests.e2e.places import start_impatient
 from tests.wire import PATIENCE
 from tests.workspace.house import WHOLE_SAVES, line, message
 
-SEEDS = range(int(os.environ.get("CRAFTD_MIRRORS", "4")))
+SEEDS = range(int(os.environ.get("CRAFTD_MIRRORS", "3")))
 """More rounds: CRAFTD_MIRRORS=200 scripts/test tests/client/test_mirror.py."""
-STEPS = 40
+STEPS = 30
 
 NOUNS = ("sessions", "projects", "sources", "skills", "statuses", "labels")
 SESSIONS = [f"26030{number}-calm-cedar" for number in range(1, 4)]
@@ -84,7 +86,7 @@ class Storm:
 
     async def blow(self) -> None:
         steps = (
-            [self.write] * 12 + [self.save] * 3 + [self.cut] * 2 + [self.hold_up, self.kill, self.restart, self.pause]
+            [self.write] * 14 + [self.save] * 4 + [self.cut] * 3 + [self.hold_up, self.kill, self.restart, self.pause]
         )
         for _ in range(STEPS):
             await self.random.choice(steps)()
@@ -198,3 +200,82 @@ async def test_a_mirror_equals_the_lists_after_anything(daemon: Daemon, seed: in
             there = await writer.daemon.sync(workspace="ws")
             await mirror.at(there["revision"])
             await compare(mirror, writer)
+
+
+@pytest.fixture
+async def client(daemon: Daemon) -> AsyncIterator[Client]:
+    daemon.start()
+    async with connect(daemon.url(), name="one", workspaces=["ws"]) as client:
+        yield client
+
+
+async def test_a_change_is_in_the_mirror_when_its_answer_is_there(client: Client) -> None:
+    async with Mirror(client, "ws", nouns=["sessions"], sessions=["s-1"]) as mirror:
+        assert mirror.messages("s-1") == []
+        made = await client.sessions.create(id="s-1", value={"name": "One"})
+        assert mirror.items("sessions")["s-1"]["value"]["name"] == "One"
+        assert mirror.position == (made["epoch"], made["revision"])
+        await client.messages.append(session="s-1", messages=[{"id": "m1", "type": "user", "content": "a"}])
+        assert [message["id"] for message in mirror.messages("s-1")] == ["m1"]
+        assert mirror.items("sessions")["s-1"]["value"]["messageCount"] == 1
+        await client.messages.truncate(session="s-1", keep=0)
+        assert mirror.messages("s-1") == []
+        await client.sessions.delete(id="s-1")
+        assert "s-1" not in mirror.items("sessions")
+
+
+async def test_what_an_event_leaves_out_is_fetched(client: Client) -> None:
+    await client.sessions.create(id="s-1", value={"name": "One"})
+    async with Mirror(client, "ws", sessions=["s-1"]) as mirror:
+        large = {"id": "m1", "type": "user", "content": "x" * 300_000}
+        done = await client.messages.append(session="s-1", messages=[large])
+        assert mirror.messages("s-1")[0]["omitted"] > 300_000
+        await mirror.at(done["revision"])
+        assert len(mirror.messages("s-1")[0]["content"]) == 300_000
+
+
+async def test_a_session_can_be_followed_later_and_no_longer(client: Client) -> None:
+    await client.sessions.create(id="s-1", value={"name": "One"})
+    await client.messages.append(session="s-1", messages=[{"id": "m1", "type": "user", "content": "a"}])
+    async with Mirror(client, "ws", nouns=[]) as mirror:
+        await mirror.follow("s-1")
+        await client.messages.append(session="s-1", messages=[{"id": "m2", "type": "user", "content": "b"}])
+        assert [message["id"] for message in mirror.messages("s-1")] == ["m1", "m2"]
+        mirror.unfollow("s-1")
+        with pytest.raises(KeyError):
+            mirror.messages("s-1")
+
+
+async def test_the_configuration_can_be_mirrored_too(client: Client, daemon: Daemon) -> None:
+    async with Mirror(client, nouns=["workspaces"]) as mirror:
+        made = await client.workspaces.create(value={"name": "Attic", "path": str(daemon.base / "attic")})
+        await mirror.at(made["revision"])
+        names = [item["value"]["name"] for item in mirror.items("workspaces").values()]
+        assert sorted(names) == ["Attic", "Notes"]
+
+
+async def test_changes_name_what_is_new_once(client: Client) -> None:
+    async with Mirror(client, "ws", nouns=["sessions", "labels"], sessions=["s-1"]) as mirror:
+        changes = mirror.changes()
+        await client.sessions.create(id="s-1", value={"name": "One"})
+        for number in range(3):
+            await client.sessions.update(id="s-1", patch={"set": {"name": str(number)}})
+        await client.labels.create(id="garden", value={"name": "Garden"})
+        changed = await anext(changes)
+        assert changed - {("messages", "s-1")} == {("sessions", "s-1"), ("labels", "garden")}
+
+
+async def test_a_mirror_of_a_workspace_that_is_not_there_cannot_be_entered(client: Client) -> None:
+    with pytest.raises(NotFound):
+        async with Mirror(client, "nowhere"):
+            pass
+
+
+async def test_a_mirror_ends_with_its_client(client: Client) -> None:
+    async with Mirror(client, "ws") as mirror:
+        changes = mirror.changes()
+        await client.close()
+        with pytest.raises(ConnectionLost):
+            await anext(changes)
+        with pytest.raises(ConnectionLost):
+            await mirror.at(1)
