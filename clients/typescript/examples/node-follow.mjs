@@ -33,7 +33,8 @@ export async function follow(folder, show, options = {}) {
 
   await client.subscribe({ workspace: workspace.id, topics: ["messages"] }, (event) => {
     if (event.method === "messages/didAppend") {
-      for (const { type, content } of event.params.messages) show(`${nameOf(event.params.session)} > ${type}: ${content}`);
+      for (const { type, content } of event.params.messages)
+        show(`${nameOf(event.params.session)} > ${type}: ${content}`);
     } else if (event.method === "events/didLapse") {
       show(`* some messages were missed (${event.params.reason})`); // whoever shows all of them lists them again here
     }

@@ -1,6 +1,17 @@
 import { Connection } from "./connection.js";
 import { ConnectionLost, CraftdError } from "./errors.js";
-import { KEYED, READS, type Choice, type Item, type JsonObject, type Methods, type Options, type Position, type Subscribed, type Welcome } from "./protocol.js";
+import {
+  KEYED,
+  READS,
+  type Choice,
+  type Item,
+  type JsonObject,
+  type Methods,
+  type Options,
+  type Position,
+  type Subscribed,
+  type Welcome,
+} from "./protocol.js";
 import { connectionClosed, lapse, Subscription, tell, union, type ScopeEvent, type Wanted } from "./subscription.js";
 import type { Dial } from "./transport.js";
 
@@ -10,15 +21,14 @@ export type Method = keyof Methods;
 export type Params<M extends Method> = Methods[M]["params"];
 export type Result<M extends Method> = Methods[M]["result"];
 /** Params may be left out where none is required. */
-export type Arguments<M extends Method> = {} extends Params<M>
-  ? [params?: Params<M>, options?: CallOptions]
-  : [params: Params<M>, options?: CallOptions];
+export type Arguments<M extends Method> =
+  {} extends Params<M> ? [params?: Params<M>, options?: CallOptions] : [params: Params<M>, options?: CallOptions];
 /** `client.api.sessions.list({...})`: every method below its noun. */
 export type Api = {
   readonly [N in Method as N extends `${infer Noun}/${string}` ? Noun : never]: {
-    readonly [M in Method as M extends `${N extends `${infer Noun}/${string}` ? Noun : never}/${infer Verb}` ? Verb : never]: (
-      ...given: Arguments<M>
-    ) => Promise<Result<M>>;
+    readonly [
+      M in Method as M extends `${N extends `${infer Noun}/${string}` ? Noun : never}/${infer Verb}` ? Verb : never
+    ]: (...given: Arguments<M>) => Promise<Result<M>>;
   };
 };
 
@@ -129,7 +139,9 @@ export class Client {
   /** The same for any name, for what this version of the client does not know. */
   async request(method: string, params: object = {}, options: CallOptions = {}): Promise<unknown> {
     const { onPart, onProgress, timeoutMs } = options;
-    const signals = [options.signal, timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)].filter((s) => s !== undefined);
+    const signals = [options.signal, timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs)].filter(
+      (s) => s !== undefined,
+    );
     const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
     const sent: Record<string, unknown> = { ...params };
     if (KEYED.has(method)) sent["key"] ??= newKey();
@@ -160,9 +172,17 @@ export class Client {
   }
 
   /** All items of a `list`, page by page. */
-  async *pages(method: Extract<Method, `${string}/list`>, params: object = {}, options?: CallOptions): AsyncGenerator<Item, void, undefined> {
-    for (let cursor: string | undefined; ; ) {
-      const page = (await this.request(method, cursor === undefined ? params : { ...params, cursor }, options)) as Result<"sessions/list">;
+  async *pages(
+    method: Extract<Method, `${string}/list`>,
+    params: object = {},
+    options?: CallOptions,
+  ): AsyncGenerator<Item, void, undefined> {
+    for (let cursor: string | undefined; ;) {
+      const page = (await this.request(
+        method,
+        cursor === undefined ? params : { ...params, cursor },
+        options,
+      )) as Result<"sessions/list">;
       yield* page.items;
       if (page.nextCursor === undefined) return;
       cursor = page.nextCursor;
@@ -211,7 +231,9 @@ export class Client {
       notification: (method, params) => this.#heard(method, params),
       closed: (reason) => this.#lost(connection, reason),
     });
-    const craft = Object.fromEntries(Object.entries({ workspaces, open, token }).filter(([, value]) => value !== undefined));
+    const craft = Object.fromEntries(
+      Object.entries({ workspaces, open, token }).filter(([, value]) => value !== undefined),
+    );
     try {
       const answer = (await connection.request(
         "initialize",
@@ -262,7 +284,8 @@ export class Client {
   #lost(connection: Connection, reason: Error | undefined): void {
     if (this.#link?.connection !== connection) return; // it never came into use
     this.#link = undefined;
-    if (this.#options.reconnect === false) this.#finish(reason ?? new ConnectionLost("the daemon closed the connection"));
+    if (this.#options.reconnect === false)
+      this.#finish(reason ?? new ConnectionLost("the daemon closed the connection"));
     else {
       this.#tell("state", "lost", reason);
       if (this.#scopes.size > 0) void this.#reconnect();
@@ -272,7 +295,11 @@ export class Client {
   async #reconnect(): Promise<void> {
     if (this.#isReconnecting) return;
     this.#isReconnecting = true;
-    for (let pause = FIRST_PAUSE; !this.#link && !this.#end.signal.aborted; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
+    for (
+      let pause = FIRST_PAUSE;
+      !this.#link && !this.#end.signal.aborted;
+      pause = Math.min(pause * 2, LONGEST_PAUSE)
+    ) {
       await sleep(pause * (0.5 + Math.random() / 2), this.#end.signal);
       if (this.#end.signal.aborted) break;
       try {
@@ -312,7 +339,10 @@ export class Client {
         waiting.reject(reason);
       };
       const abort = (): void => giveUp(signal?.reason);
-      const patience = setTimeout(() => giveUp(new ConnectionLost("there is no connection to the daemon")), this.#options.patienceMs ?? PATIENCE);
+      const patience = setTimeout(
+        () => giveUp(new ConnectionLost("there is no connection to the daemon")),
+        this.#options.patienceMs ?? PATIENCE,
+      );
       const done = (): void => {
         clearTimeout(patience);
         signal?.removeEventListener("abort", abort);
@@ -403,7 +433,8 @@ export class Client {
   }
 
   #tell<E extends keyof ClientEvents>(event: E, ...given: Parameters<ClientEvents[E]>): void {
-    for (const listener of [...this.#listeners[event]]) tell(listener as (...given: Parameters<ClientEvents[E]>) => void, ...given);
+    for (const listener of [...this.#listeners[event]])
+      tell(listener as (...given: Parameters<ClientEvents[E]>) => void, ...given);
   }
 }
 
@@ -420,7 +451,8 @@ function isSame(one: Link, other: Link): boolean {
 
 /** Whether any daemon knows this change by what it says. */
 function isKnownAgain(method: string, { expectedTail, set, messages }: JsonObject): boolean {
-  if (method !== "messages/append" || expectedTail !== undefined || set !== undefined || !Array.isArray(messages)) return false;
+  if (method !== "messages/append" || expectedTail !== undefined || set !== undefined || !Array.isArray(messages))
+    return false;
   return messages.every((message) => typeof message?.id === "string");
 }
 
@@ -431,7 +463,13 @@ export function newKey(): string {
 
 function nouns(client: Client): Api {
   const verbs = (noun: string): object =>
-    new Proxy({}, { get: (_, verb) => (params?: object, options?: CallOptions) => client.request(`${noun}/${String(verb)}`, params, options) });
+    new Proxy(
+      {},
+      {
+        get: (_, verb) => (params?: object, options?: CallOptions) =>
+          client.request(`${noun}/${String(verb)}`, params, options),
+      },
+    );
   return new Proxy({}, { get: (_, noun) => verbs(String(noun)) }) as Api;
 }
 

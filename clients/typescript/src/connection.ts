@@ -14,6 +14,9 @@ const HARMLESS = new Set([
   "window/workDoneProgress/create",
 ]);
 
+/** Milliseconds without a word after which a remote daemon is asked whether it is there, and those it has to answer. */
+const QUIET = 30_000;
+
 interface Pending {
   method: string;
   resolve(result: unknown): void;
@@ -32,6 +35,9 @@ export class Connection {
   #pending = new Map<number, Pending>();
   #number = 0;
   #ended = false;
+  #heard = true;
+  #asked = false;
+  #watch: ReturnType<typeof setInterval> | undefined;
 
   constructor(transport: Transport, events: ConnectionEvents) {
     this.#transport = transport;
@@ -40,6 +46,10 @@ export class Connection {
       message: (text) => this.#receive(text),
       closed: (reason) => this.#end(reason),
     });
+    if (transport.isRemote && !this.#ended) {
+      this.#watch = setInterval(() => this.#look(), QUIET);
+      (this.#watch as { unref?: () => void }).unref?.();
+    }
   }
 
   get ended(): boolean {
@@ -84,6 +94,7 @@ export class Connection {
 
   #receive(text: string): void {
     if (this.#ended) return;
+    this.#heard = true;
     let message: any;
     try {
       message = JSON.parse(text);
@@ -104,6 +115,18 @@ export class Connection {
     }
   }
 
+  /** Nothing heard since the last look: ask, and at the next look it has answered or is gone. */
+  #look(): void {
+    if (!this.#heard && this.#asked) {
+      this.#transport.close();
+      this.#end(new Error("the daemon does not answer"));
+      return;
+    }
+    this.#asked = !this.#heard;
+    this.#heard = false;
+    if (this.#asked) this.request("daemon/hello", {}).catch(() => {});
+  }
+
   #settle(id: number, message: { result?: unknown; error?: ErrorAnswer }): void {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
@@ -119,12 +142,14 @@ export class Connection {
     this.#transport.send(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
   }
 
-
   #end(reason: Error | undefined): void {
     if (this.#ended) return;
     this.#ended = true;
+    clearInterval(this.#watch);
     for (const pending of this.#take()) {
-      pending.reject(new ConnectionLost(`the connection ended before ${pending.method} was answered`, true, { cause: reason }));
+      pending.reject(
+        new ConnectionLost(`the connection ended before ${pending.method} was answered`, true, { cause: reason }),
+      );
     }
     this.#events.closed(reason);
   }

@@ -118,7 +118,8 @@ export class ListedNoun extends Listed {
       for (const { id, version } of params.changes as Changed[]) {
         const known = this.items.get(id);
         if (!known) return false;
-        if (this.#isOlder(id, revision)) this.#put({ id, version, value: apply(known.value, params.patch) }, revision, true);
+        if (this.#isOlder(id, revision))
+          this.#put({ id, version, value: apply(known.value, params.patch) }, revision, true);
       }
     }
     return true;
@@ -184,7 +185,10 @@ export class ListedTranscript extends Listed {
 
   protected override concerns({ method, params }: Event): boolean {
     if (method.startsWith("messages/did")) return params.session === this.session;
-    return (method === "sessions/didDelete" && params.id === this.session) || (method === "sessions/didCreate" && params.item.id === this.session);
+    return (
+      (method === "sessions/didDelete" && params.id === this.session) ||
+      (method === "sessions/didCreate" && params.item.id === this.session)
+    );
   }
 
   /** The list may have been read a little later than it says: what is there already is not made twice. */
@@ -219,8 +223,12 @@ export class ListedTranscript extends Listed {
     }
   }
 
-  #append(known: readonly JsonObject[], { index, messages, count }: { index: number; messages: JsonObject[]; count: number }): boolean {
-    if (index > known.length || messages.some((message) => isOmitted(message) && typeof message["id"] !== "string")) return false;
+  #append(
+    known: readonly JsonObject[],
+    { index, messages, count }: { index: number; messages: JsonObject[]; count: number },
+  ): boolean {
+    if (index > known.length || messages.some((message) => isOmitted(message) && typeof message["id"] !== "string"))
+      return false;
     const overlap = messages.slice(0, known.length - index);
     const isThere = overlap.every(({ id }, offset) => id !== undefined && known[index + offset]?.["id"] === id);
     const added = messages.slice(overlap.length);
@@ -246,7 +254,7 @@ function isOmitted(message: JsonObject): boolean {
 }
 
 async function* eachPage(client: Client, method: string, params: object): AsyncGenerator<Page, undefined, undefined> {
-  for (let cursor: string | undefined; ; ) {
+  for (let cursor: string | undefined; ;) {
     const asked = { ...params, fields: ["*"], limit: LIMIT, ...(cursor === undefined ? {} : { cursor }) };
     const page = (await client.request(method, asked)) as Page;
     yield page;

@@ -6,7 +6,11 @@ import { connectionClosed, tell, type ScopeEvent, type Subscription, type Wanted
 
 /** Nouns whose records can be listed and are announced. */
 export type Noun = {
-  [M in keyof Methods]: M extends `${infer N}/list` ? (`${N}/didCreate` extends keyof Notifications ? N : never) : never;
+  [M in keyof Methods]: M extends `${infer N}/list`
+    ? `${N}/didCreate` extends keyof Notifications
+      ? N
+      : never
+    : never;
 }[keyof Methods];
 
 export interface MirrorOptions {
@@ -21,7 +25,8 @@ export interface MirrorOptions {
 export type Mirrored = Readonly<Pick<Item, "id" | "version" | "value">>;
 
 /** What is another one now. id absent: everything was listed again. */
-export type MirrorChange = { readonly noun: Noun; readonly id?: string } | { readonly noun: "messages"; readonly session: string };
+export type MirrorChange =
+  { readonly noun: Noun; readonly id?: string } | { readonly noun: "messages"; readonly session: string };
 
 /** Between two tries of a list that failed for a reason that may pass. */
 const PAUSE = 200;
@@ -48,7 +53,8 @@ export class Mirror {
   private constructor(client: Client, { workspace, nouns = [], messages = [] }: MirrorOptions) {
     this.#client = client;
     this.#workspace = workspace;
-    for (const noun of nouns) this.#nouns.set(noun, new ListedNoun(noun, (id) => this.#tell(id === undefined ? { noun } : { noun, id })));
+    for (const noun of nouns)
+      this.#nouns.set(noun, new ListedNoun(noun, (id) => this.#tell(id === undefined ? { noun } : { noun, id })));
     for (const session of messages) this.#transcripts.set(session, this.#transcript(session));
   }
 
@@ -139,7 +145,12 @@ export class Mirror {
     const task = {};
     this.#loading.set(task, 1);
     try {
-      const { item, revision } = await this.#client.call("messages/get", { ...this.#scope(), session: listed.session, id, fields: ["*"] });
+      const { item, revision } = await this.#client.call("messages/get", {
+        ...this.#scope(),
+        session: listed.session,
+        id,
+        fields: ["*"],
+      });
       listed.fill(id, item.value, revision);
     } catch {
       if (this.#transcripts.get(listed.session) === listed && !this.#failure) this.#load(listed);

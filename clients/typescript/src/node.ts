@@ -74,14 +74,20 @@ function isHere(url: string): boolean {
 function dialer(options: Omit<ConnectOptions, "token"> & { token: string | undefined }): Dial {
   const { url, token, WebSocket } = options;
   if (url === undefined) return local(options);
-  if (url.startsWith("unix:")) return socket({ path: decodeURIComponent(url.slice("unix:".length).replace(/^\/\/(?=\/)/, "")) });
+  if (url.startsWith("unix:"))
+    return socket({ path: decodeURIComponent(url.slice("unix:".length).replace(/^\/\/(?=\/)/, "")) });
   const { protocol, hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, "");
   switch (protocol) {
     case "tcp:":
       return socket({ host, port: Number(port) });
     case "tcps:":
-      return tlsSocket({ host, port: Number(port), ...(/^[\d.:]+$/.test(host) ? {} : { servername: host }), ...options.tls });
+      return tlsSocket({
+        host,
+        port: Number(port),
+        ...(/^[\d.:]+$/.test(host) ? {} : { servername: host }),
+        ...options.tls,
+      });
     case "ws:":
     case "wss:":
       return webSocket(url, token, WebSocket);

@@ -56,7 +56,8 @@ export function canonical(value: unknown): string {
 }
 
 function tokensOf(pointer: string): string[] {
-  if (!/^(?:\/(?:[^~/]|~[01])*)+$/s.test(pointer)) throw new PatchError(`${JSON.stringify(pointer)} is no JSON pointer`);
+  if (!/^(?:\/(?:[^~/]|~[01])*)+$/s.test(pointer))
+    throw new PatchError(`${JSON.stringify(pointer)} is no JSON pointer`);
   return pointer
     .split("/")
     .slice(1)

@@ -13,15 +13,15 @@ const LINGER = 1000;
 
 /** Dials a Unix socket or a TCP port. */
 export function socket(to: net.NetConnectOpts): Dial {
-  return (signal) => opened(net.connect(to), "connect", signal);
+  return (signal) => opened(net.connect(to), "connect", "port" in to, signal);
 }
 
 /** Dials a TCP port with TLS. */
 export function tlsSocket(to: tls.ConnectionOptions): Dial {
-  return (signal) => opened(tls.connect(to), "secureConnect", signal);
+  return (signal) => opened(tls.connect(to), "secureConnect", true, signal);
 }
 
-function opened(stream: net.Socket, event: string, signal: AbortSignal): Promise<Transport> {
+function opened(stream: net.Socket, event: string, isRemote: boolean, signal: AbortSignal): Promise<Transport> {
   return new Promise((resolve, reject) => {
     const abort = (): void => void stream.destroy(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
@@ -29,8 +29,8 @@ function opened(stream: net.Socket, event: string, signal: AbortSignal): Promise
     stream.once(event, () => {
       signal.removeEventListener("abort", abort);
       stream.off("error", reject);
-      stream.setNoDelay?.(true);
-      resolve(over(stream));
+      stream.setNoDelay(true);
+      resolve(over(stream, isRemote));
     });
     if (signal.aborted) abort();
   });
@@ -52,6 +52,7 @@ export function child(command: readonly string[], env: NodeJS.ProcessEnv): Dial 
         const decoder = new Decoder();
         stdin.on("error", () => {}); // it ended; `close` follows
         resolve({
+          isRemote: false,
           start(events) {
             stdout.on("data", (chunk: Buffer) => {
               try {
@@ -72,11 +73,12 @@ export function child(command: readonly string[], env: NodeJS.ProcessEnv): Dial 
     });
 }
 
-function over(stream: Duplex): Transport {
+function over(stream: Duplex, isRemote: boolean): Transport {
   const decoder = new Decoder();
   let failure: Error | undefined;
   stream.on("error", (error) => (failure ??= error));
   return {
+    isRemote,
     start(events) {
       stream.on("data", (chunk: Buffer) => {
         try {

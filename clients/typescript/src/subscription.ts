@@ -30,7 +30,11 @@ export class Subscription implements AsyncIterable<ScopeEvent> {
   #client: { leave(): void; reach(): Promise<void> };
 
   /** Made by `Client.subscribe`. */
-  constructor(wanted: Wanted, listener: ((event: ScopeEvent) => void) | undefined, client: { leave(): void; reach(): Promise<void> }) {
+  constructor(
+    wanted: Wanted,
+    listener: ((event: ScopeEvent) => void) | undefined,
+    client: { leave(): void; reach(): Promise<void> },
+  ) {
     this.wanted = wanted;
     this.#listener = listener;
     this.#client = client;
@@ -71,8 +75,9 @@ export class Subscription implements AsyncIterable<ScopeEvent> {
       tell(this.#listener, event);
       return;
     }
-    if (this.#waiting.length >= MOST_WAITING) this.#waiting = [lapse(event.params as Partial<Position>, this.wanted)];
-    else this.#waiting.push(event);
+    if (this.#waiting.length < MOST_WAITING) this.#waiting.push(event);
+    else if (event.method !== "sessions/didPublish")
+      this.#waiting = [lapse(event.params as Partial<Position>, this.wanted)];
     this.#wake?.();
   }
 
@@ -87,7 +92,8 @@ export class Subscription implements AsyncIterable<ScopeEvent> {
     if (topic === "events") return method === "events/didLapse";
     const { topics, sessions, ephemeral } = this.wanted;
     const isPassing = method === "sessions/didPublish";
-    if (isPassing ? !ephemeral : topics === undefined ? topic === "files" : topics !== "*" && !topics.includes(topic)) return false;
+    if (isPassing ? !ephemeral : topics === undefined ? topic === "files" : topics !== "*" && !topics.includes(topic))
+      return false;
     return sessions === undefined || sessionsOf(topic, params).every((id) => sessions.includes(id));
   }
 }

@@ -1,5 +1,7 @@
 /** One connection that carries texts, each a JSON-RPC message. */
 export interface Transport {
+  /** Whether the other end may go without a word: over a network nobody tells that a machine fell asleep. */
+  readonly isRemote: boolean;
   /** Called once, before anything can arrive. `closed` comes once, after the last message. */
   start(events: TransportEvents): void;
   send(text: string): void;

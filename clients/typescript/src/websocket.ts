@@ -59,6 +59,7 @@ function over(socket: WebSocketLike): Transport {
   socket.onmessage = (event) => early.push(event.data);
   socket.onclose = (event) => (ended = { reason: reasonOf(event) });
   return {
+    isRemote: true,
     start(events) {
       socket.onmessage = (event) => events.message(event.data);
       socket.onclose = (event) => events.closed(reasonOf(event));
@@ -83,5 +84,8 @@ function reasonOf(event: { code?: number; reason?: string }): Error | undefined 
 
 function base64url(text: string): string {
   const bytes = new TextEncoder().encode(text);
-  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/=+$/, "");
 }

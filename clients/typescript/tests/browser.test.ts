@@ -53,7 +53,11 @@ describe.skipIf(!existsSync(CHROMIUM))("the page in a browser", () => {
     other.call("messages/append", { session, messages: [{ type: "assistant", content }] });
 
   test("it lists sessions, follows one live, writes to it, and comes back after a restart of the daemon", async () => {
-    const session = await newSession("Plan the move", "What has to be done first?", "Give notice, measure the new rooms.");
+    const session = await newSession(
+      "Plan the move",
+      "What has to be done first?",
+      "Give notice, measure the new rooms.",
+    );
     await newSession("Recipe for forty guests", "Scale the lentil stew to forty people.");
     const { url, token } = await daemon.network("ws");
     await page.goto(`${origin}/#${new URLSearchParams({ url, token })}`);

@@ -2,7 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { WebSocket } from "ws";
 
-import { CraftdError, ConnectionLost, findDaemon, newKey, type Client, type ConnectOptions, type ScopeEvent } from "../src/node.js";
+import {
+  CraftdError,
+  ConnectionLost,
+  findDaemon,
+  newKey,
+  type Client,
+  type ConnectOptions,
+  type ScopeEvent,
+} from "../src/node.js";
 import { CRAFTD, Daemon } from "./daemon.js";
 
 let daemon: Daemon;
@@ -15,8 +23,11 @@ afterAll(() => daemon.end());
 const WAYS: Record<string, () => Promise<Partial<ConnectOptions>>> = {
   "the Unix socket": async () => ({}),
   "an address of the Unix socket": async () => ({ url: `unix:${(await findDaemon(daemon.config))!.socket}` }),
-  "standard input and output": async () => ({ configDir: "/nowhere", command: ["env", `CRAFT_CONFIG_DIR=${daemon.config}`, ...CRAFTD, "stdio"] }),
-  "TCP": () => daemon.network("tcp"),
+  "standard input and output": async () => ({
+    configDir: "/nowhere",
+    command: ["env", `CRAFT_CONFIG_DIR=${daemon.config}`, ...CRAFTD, "stdio"],
+  }),
+  TCP: () => daemon.network("tcp"),
   "a WebSocket": async () => ({ ...(await daemon.network("ws")), WebSocket }),
 };
 
@@ -41,7 +52,10 @@ describe.each(Object.entries(WAYS))("over %s", (_, way) => {
     const text = 'äöü € 𝄞 \ud800 "\\ \u0000 \u2028' + "ß".repeat(100_000);
     const { item } = await client.call("sessions/create", { value: { name: "x" } });
     const value = JSON.parse(`{"__proto__": {"a": null}, "text": ${JSON.stringify(text)}}`);
-    await client.call("messages/append", { session: item.id, messages: [{ type: "tool", content: text, toolInput: value }] });
+    await client.call("messages/append", {
+      session: item.id,
+      messages: [{ type: "tool", content: text, toolInput: value }],
+    });
     const { items } = await client.call("messages/list", { session: item.id, fields: ["*"] });
     expect(JSON.stringify(items[0]!.value["toolInput"])).toBe(JSON.stringify(value));
   });
@@ -73,18 +87,25 @@ describe.each(Object.entries(WAYS))("over %s", (_, way) => {
   });
 });
 
-test.each(["tcp", "ws"] as const)("over %s the token of this machine is taken by itself, and another one is refused", async (kind) => {
-  const { url } = await daemon.network(kind);
-  expect((await daemon.connect({ url, WebSocket })).welcome.rights).toContain("admin");
-  const refused = daemon.connect({ url, WebSocket, token: "not-the-token-of-anybody" });
-  await expect(refused).rejects.toMatchObject({ name: "Unauthenticated", code: 1008, retryable: false });
-});
+test.each(["tcp", "ws"] as const)(
+  "over %s the token of this machine is taken by itself, and another one is refused",
+  async (kind) => {
+    const { url } = await daemon.network(kind);
+    expect((await daemon.connect({ url, WebSocket })).welcome.rights).toContain("admin");
+    const refused = daemon.connect({ url, WebSocket, token: "not-the-token-of-anybody" });
+    await expect(refused).rejects.toMatchObject({ name: "Unauthenticated", code: 1008, retryable: false });
+  },
+);
 
 test("parts of a list come before its answer", async () => {
   const client = await daemon.connect();
   const parts: unknown[] = [];
   await Promise.all(["A", "B", "C"].map((name) => client.call("sessions/create", { value: { name } })));
-  const { items, revision } = await client.call("sessions/list", { limit: 3 }, { onPart: (part) => parts.push(...(part["items"] as unknown[])) });
+  const { items, revision } = await client.call(
+    "sessions/list",
+    { limit: 3 },
+    { onPart: (part) => parts.push(...(part["items"] as unknown[])) },
+  );
   expect([parts.length, items.length]).toEqual([3, 0]);
   expect(revision).toBeGreaterThan(0);
 });
@@ -109,7 +130,9 @@ test("two subscriptions of one scope get each what it asked for", async () => {
   const labels: string[] = [];
   const sessions: string[] = [];
   const one = await client.subscribe({ workspace: "ws", topics: ["labels"] }, ({ method }) => labels.push(method));
-  const two = await client.subscribe({ workspace: daemon.folder("ws"), topics: ["sessions"] }, ({ method }) => sessions.push(method));
+  const two = await client.subscribe({ workspace: daemon.folder("ws"), topics: ["sessions"] }, ({ method }) =>
+    sessions.push(method),
+  );
   await client.call("labels/create", { value: { name: "Two" } });
   await client.call("sessions/create", { value: { name: "Two" } });
   one.close();
@@ -137,26 +160,39 @@ test("who narrows to sessions hears of no others", async () => {
   const made = await Promise.all(["a", "b"].map((name) => client.call("sessions/create", { value: { name } })));
   const [a = "", b = ""] = made.map(({ item }) => item.id);
   const heard: string[] = [];
-  await client.subscribe({ workspace: "ws", topics: ["sessions", "messages"], sessions: [a] }, ({ method }) => heard.push(method));
+  await client.subscribe({ workspace: "ws", topics: ["sessions", "messages"], sessions: [a] }, ({ method }) =>
+    heard.push(method),
+  );
   await client.subscribe({ workspace: "ws", topics: ["sessions"] }, () => {});
-  for (const session of [b, a]) await client.call("messages/append", { session, messages: [{ type: "user", content: "x" }] });
+  for (const session of [b, a])
+    await client.call("messages/append", { session, messages: [{ type: "user", content: "x" }] });
   expect(heard).toEqual(["messages/didAppend", "sessions/didChange"]);
 });
 
 test("a call that is given up rejects with the reason, and the connection works on", async () => {
   const client = await daemon.connect();
   const stop = new AbortController();
-  const waiting = client.call("events/read", { workspace: "ws", since: { epoch: client.welcome.workspaces![0]!.epoch, revision: 1e6 }, waitMs: 60_000 }, { signal: stop.signal });
+  const waiting = client.call(
+    "events/read",
+    { workspace: "ws", since: { epoch: client.welcome.workspaces![0]!.epoch, revision: 1e6 }, waitMs: 60_000 },
+    { signal: stop.signal },
+  );
   stop.abort(new Error("never mind"));
   await expect(waiting).rejects.toThrow("never mind");
-  await expect(client.call("sessions/list", {}, { signal: AbortSignal.abort(new Error("too late")) })).rejects.toThrow("too late");
+  await expect(client.call("sessions/list", {}, { signal: AbortSignal.abort(new Error("too late")) })).rejects.toThrow(
+    "too late",
+  );
   expect((await client.call("sessions/list", { limit: 1 })).items).toHaveLength(1);
 });
 
 test("a call has its time", async () => {
   const client = await daemon.connect();
   const { epoch, revision } = await client.call("daemon/sync", { workspace: "ws" });
-  const waiting = client.call("events/read", { workspace: "ws", topics: ["labels"], since: { epoch, revision }, waitMs: 60_000 }, { timeoutMs: 50 });
+  const waiting = client.call(
+    "events/read",
+    { workspace: "ws", topics: ["labels"], since: { epoch, revision }, waitMs: 60_000 },
+    { timeoutMs: 50 },
+  );
   await expect(waiting).rejects.toMatchObject({ name: "TimeoutError" });
 });
 
@@ -165,7 +201,9 @@ test("what the daemon would hang up on is refused before it is sent", async () =
   let deep: unknown = 1;
   for (let level = 0; level < 250; level++) deep = [deep];
   await expect(client.call("sessions/create", { value: { deep } })).rejects.toMatchObject({ name: "TooLarge" });
-  await expect(client.call("sessions/create", { value: { big: "x".repeat(17 << 20) } })).rejects.toMatchObject({ name: "TooLarge" });
+  await expect(client.call("sessions/create", { value: { big: "x".repeat(17 << 20) } })).rejects.toMatchObject({
+    name: "TooLarge",
+  });
   expect(client.connected).toBe(true);
 });
 
@@ -183,7 +221,9 @@ test("a client that was closed refuses, and what waited for it ends", async () =
 test("a client without a daemon starts one through the bridge", async () => {
   const lonely = await Daemon.start();
   await lonely.kill("SIGTERM");
-  const env = Object.entries(lonely.env).filter(([name]) => ["HOME", "XDG_RUNTIME_DIR"].includes(name)).map(([name, value]) => `${name}=${value}`);
+  const env = Object.entries(lonely.env)
+    .filter(([name]) => ["HOME", "XDG_RUNTIME_DIR"].includes(name))
+    .map(([name, value]) => `${name}=${value}`);
   const client = await lonely.connect({ command: ["env", ...env, ...CRAFTD, "stdio"] });
   expect((await client.call("workspaces/list")).items.map(({ id }) => id)).toEqual(["ws"]);
   await client.call("daemon/stop", {});
@@ -191,5 +231,7 @@ test("a client without a daemon starts one through the bridge", async () => {
 });
 
 test("without a daemon and without a bridge it is said what is missing", async () => {
-  await expect(daemon.connect({ configDir: "/nowhere", command: ["no-such-craftd"] })).rejects.toThrow("no-such-craftd cannot be started");
+  await expect(daemon.connect({ configDir: "/nowhere", command: ["no-such-craftd"] })).rejects.toThrow(
+    "no-such-craftd cannot be started",
+  );
 });

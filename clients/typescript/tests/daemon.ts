@@ -26,7 +26,13 @@ export class Daemon {
     this.#given = given;
     for (const name of ["cfg", "run", "home"]) mkdirSync(path.join(this.base, name), { mode: 0o700 });
     const run = path.join(this.base, "run");
-    this.env = { ...process.env, HOME: path.join(this.base, "home"), CRAFT_CONFIG_DIR: this.config, XDG_RUNTIME_DIR: run, TZ: "UTC" };
+    this.env = {
+      ...process.env,
+      HOME: path.join(this.base, "home"),
+      CRAFT_CONFIG_DIR: this.config,
+      XDG_RUNTIME_DIR: run,
+      TZ: "UTC",
+    };
   }
 
   /** A daemon with one workspace, `ws`. */
@@ -39,12 +45,24 @@ export class Daemon {
 
   /** Writes the list of workspaces as the app would. Before the start. */
   register(...ids: string[]): void {
-    const workspaces = ids.map((id) => ({ id, name: id, slug: id, rootPath: this.folder(id), createdAt: 1767225600000 }));
+    const workspaces = ids.map((id) => ({
+      id,
+      name: id,
+      slug: id,
+      rootPath: this.folder(id),
+      createdAt: 1767225600000,
+    }));
     for (const id of ids) {
       mkdirSync(path.join(this.folder(id), "sessions"), { recursive: true });
-      writeFileSync(path.join(this.folder(id), "config.json"), JSON.stringify({ id: `own_${id}`, name: id, slug: id }, null, 2));
+      writeFileSync(
+        path.join(this.folder(id), "config.json"),
+        JSON.stringify({ id: `own_${id}`, name: id, slug: id }, null, 2),
+      );
     }
-    writeFileSync(path.join(this.config, "config.json"), JSON.stringify({ workspaces, activeWorkspaceId: ids[0], activeSessionId: null }));
+    writeFileSync(
+      path.join(this.config, "config.json"),
+      JSON.stringify({ workspaces, activeWorkspaceId: ids[0], activeSessionId: null }),
+    );
   }
 
   folder(workspace: string): string {
@@ -53,9 +71,12 @@ export class Daemon {
 
   async start(): Promise<void> {
     const errors = openSync(path.join(this.base, "stderr"), "a");
-    const started = spawn(CRAFTD[0]!, [...CRAFTD.slice(1), "serve", ...this.#given], { env: this.env, stdio: ["ignore", errors, errors] });
+    const started = spawn(CRAFTD[0]!, [...CRAFTD.slice(1), "serve", ...this.#given], {
+      env: this.env,
+      stdio: ["ignore", errors, errors],
+    });
     this.#process = started;
-    for (const end = Date.now() + PATIENCE; (await findDaemon(this.config))?.pid !== started.pid; ) {
+    for (const end = Date.now() + PATIENCE; (await findDaemon(this.config))?.pid !== started.pid;) {
       if (started.exitCode !== null || Date.now() > end) throw new Error(`the daemon did not start: ${this.said}`);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
@@ -81,7 +102,13 @@ export class Daemon {
 
   /** A client on the Unix socket, or as *options* say, that works with the workspace `ws`. */
   async connect(options: Partial<ConnectOptions> = {}): Promise<Client> {
-    const client = await connect({ name: "test", workspaces: [{ id: "ws" }], configDir: this.config, command: ["false"], ...options });
+    const client = await connect({
+      name: "test",
+      workspaces: [{ id: "ws" }],
+      configDir: this.config,
+      command: ["false"],
+      ...options,
+    });
     this.#clients.push(client);
     return client;
   }
@@ -106,7 +133,10 @@ export class Daemon {
 }
 
 /** The first thing that passes through *listen* and is *wanted*. */
-export function first<T>(listen: (listener: (given: T) => void) => () => void, wanted: (given: T) => boolean): Promise<T> {
+export function first<T>(
+  listen: (listener: (given: T) => void) => () => void,
+  wanted: (given: T) => boolean,
+): Promise<T> {
   return new Promise((resolve) => {
     const stop = listen((given) => {
       if (!wanted(given)) return;

@@ -20,12 +20,19 @@ afterAll(() => daemon.end());
 test("the example for Node prints sessions and then messages as they come", async () => {
   const client = await daemon.connect();
   const { item } = await client.call("sessions/create", { value: { name: "Plan the move" } });
-  const example = spawn(process.execPath, ["examples/node-follow.mjs", daemon.folder("ws")], { cwd: PACKAGE, env: daemon.env });
+  const example = spawn(process.execPath, ["examples/node-follow.mjs", daemon.folder("ws")], {
+    cwd: PACKAGE,
+    env: daemon.env,
+  });
   const lines: string[] = [];
   try {
     for await (const line of createInterface({ input: example.stdout })) {
       lines.push(line);
-      if (line.startsWith("* following")) await client.call("messages/append", { session: item.id, messages: [{ type: "user", content: "Where do we begin?" }] });
+      if (line.startsWith("* following"))
+        await client.call("messages/append", {
+          session: item.id,
+          messages: [{ type: "user", content: "Where do we begin?" }],
+        });
       if (line.includes("begin")) break;
     }
   } finally {
@@ -35,7 +42,8 @@ test("the example for Node prints sessions and then messages as they come", asyn
 });
 
 test("what a browser loads needs nothing of Node", async () => {
-  const code = 'const { Client } = await import("@craftd/client"); console.log(typeof Client, process.moduleLoadList.filter((name) => /NativeModule (net|tls|child_process)$/.test(name)).length)';
+  const code =
+    'const { Client } = await import("@craftd/client"); console.log(typeof Client, process.moduleLoadList.filter((name) => /NativeModule (net|tls|child_process)$/.test(name)).length)';
   const run = spawn(process.execPath, ["--input-type=module", "-e", code], { cwd: PACKAGE });
   let said = "";
   for await (const chunk of run.stdout) said += chunk;
@@ -45,7 +53,9 @@ test("what a browser loads needs nothing of Node", async () => {
 test("the examples of README.md are those that are run", () => {
   const lines = readFileSync(`${PACKAGE}/examples/readme.ts`, "utf8").split("\n");
   const program = lines.map((line) => line.replace(/^ {2}/, "")).join("\n");
-  const blocks = [...readFileSync(`${PACKAGE}/README.md`, "utf8").matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block);
+  const blocks = [...readFileSync(`${PACKAGE}/README.md`, "utf8").matchAll(/^```ts\n(.*?)^```$/gms)].map(
+    ([, block]) => block,
+  );
   expect(blocks).toHaveLength(5);
   for (const block of blocks) expect(program).toContain(block);
 });
@@ -67,6 +77,9 @@ test("the examples of README.md do what it says", async () => {
   await listening;
   expect(said).toContainEqual([session, 1]);
   expect(said).toContainEqual([{ noun: "messages", session }]);
-  expect(mirror.records("sessions").get(session)?.value).toMatchObject({ sessionStatus: "done", labels: ["home", "2026"] });
+  expect(mirror.records("sessions").get(session)?.value).toMatchObject({
+    sessionStatus: "done",
+    labels: ["home", "2026"],
+  });
   notes.close();
 });

@@ -2,7 +2,13 @@ import { expect, test } from "vitest";
 
 import { Decoder, encode } from "../src/framing.js";
 
-const TEXTS = ['{"a":"plain"}', '{"a":"äöü € 𝄞 \\ud800"}', "{}", JSON.stringify({ long: "ß".repeat(70_000) }), '{"a":"\\r\\n\\r\\nContent-Length: 3\\r\\n\\r\\n"}'];
+const TEXTS = [
+  '{"a":"plain"}',
+  '{"a":"äöü € 𝄞 \\ud800"}',
+  "{}",
+  JSON.stringify({ long: "ß".repeat(70_000) }),
+  '{"a":"\\r\\n\\r\\nContent-Length: 3\\r\\n\\r\\n"}',
+];
 
 function bytes(texts: string[]): Uint8Array {
   return Uint8Array.from(texts.flatMap((text) => [...encode(text)]));

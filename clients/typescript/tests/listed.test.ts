@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
 
-import { ConnectionLost, CraftdError, type Client, type Item, type JsonObject, type Page, type ScopeEvent } from "../src/index.js";
+import {
+  ConnectionLost,
+  CraftdError,
+  type Client,
+  type Item,
+  type JsonObject,
+  type Page,
+  type ScopeEvent,
+} from "../src/index.js";
 import { ListedNoun, ListedTranscript, type Listed } from "../src/listed.js";
 
 const EPOCH = "e1";
@@ -41,7 +49,11 @@ function labels(): ListedNoun {
 }
 
 function messages(): ListedTranscript {
-  return new ListedTranscript("s", () => {}, () => {});
+  return new ListedTranscript(
+    "s",
+    () => {},
+    () => {},
+  );
 }
 
 const said = (...ids: string[]): Item[] => ids.map((id) => item(id, { id }));
@@ -102,7 +114,12 @@ test.each([
 test("messages that are on a page already are not put there twice", async () => {
   const list = messages();
   const append = (revision: number, index: number, ...added: string[]): ScopeEvent =>
-    event("messages/didAppend", revision, { session: "s", index, messages: added.map((id) => ({ id })), count: index + added.length });
+    event("messages/didAppend", revision, {
+      session: "s",
+      index,
+      messages: added.map((id) => ({ id })),
+      count: index + added.length,
+    });
   const happens = (): void => {
     list.take(append(5, 1, "b"));
     list.take(append(6, 2, "c", "d"));
@@ -135,15 +152,29 @@ test("lines that cannot be read are no messages, and a session that is not there
   const missing = new CraftdError({ code: 1001, message: "gone" });
   await listed(list, { request: () => Promise.reject(missing) } as unknown as Client);
   expect(list.messages).toBeUndefined();
-  await expect(listed(list, { request: () => Promise.reject(new ConnectionLost("x")) } as unknown as Client)).rejects.toThrow("x");
+  await expect(
+    listed(list, { request: () => Promise.reject(new ConnectionLost("x")) } as unknown as Client),
+  ).rejects.toThrow("x");
 });
 
 test("a message that was only named is filled, with what changed meanwhile on top", async () => {
   const list = messages();
   await listed(list, listing([{ revision: 5, items: [] }]));
-  list.take(event("messages/didAppend", 6, { session: "s", index: 0, messages: [{ id: "m", type: "user", omitted: 300_000 }], count: 1 }));
-  for (const [revision, n] of [[7, 1], [9, 2]]) {
-    list.take(event("messages/didChange", revision!, { session: "s", id: "m", version: "v", patch: { set: { [`n${n}`]: n } } }));
+  list.take(
+    event("messages/didAppend", 6, {
+      session: "s",
+      index: 0,
+      messages: [{ id: "m", type: "user", omitted: 300_000 }],
+      count: 1,
+    }),
+  );
+  for (const [revision, n] of [
+    [7, 1],
+    [9, 2],
+  ]) {
+    list.take(
+      event("messages/didChange", revision!, { session: "s", id: "m", version: "v", patch: { set: { [`n${n}`]: n } } }),
+    );
   }
   list.fill("m", { id: "m", content: "long", n1: 1 }, 8);
   expect(list.messages).toEqual([{ id: "m", content: "long", n1: 1, n2: 2 }]);

@@ -26,7 +26,9 @@ describe("what a patch does", () => {
 
 test("no key reaches a prototype", () => {
   const record = JSON.parse('{"a": {"__proto__": {"b": 1}}}');
-  const patch = JSON.parse('{"set": {"__proto__": {"polluted": true}, "a": {"__proto__": {"c": 2}}}, "add": {"/constructor/prototype/l": [1]}}');
+  const patch = JSON.parse(
+    '{"set": {"__proto__": {"polluted": true}, "a": {"__proto__": {"c": 2}}}, "add": {"/constructor/prototype/l": [1]}}',
+  );
   const result = apply(record, patch);
   expect(canonical(result)).toBe(
     '{"__proto__":{"polluted":true},"a":{"__proto__":{"b":1,"c":2}},"constructor":{"prototype":{"l":[1]}}}',

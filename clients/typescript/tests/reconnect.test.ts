@@ -23,11 +23,17 @@ afterAll(async () => {
   await daemon.end();
 });
 
-const opened = (): Promise<unknown> => first<string>((listener) => client.on("state", listener), (state) => state === "open");
+const opened = (): Promise<unknown> =>
+  first<string>(
+    (listener) => client.on("state", listener),
+    (state) => state === "open",
+  );
 
 test("what happened while the connection was cut comes when it is back, once", async () => {
   const heard: string[] = [];
-  const subscription = await client.subscribe({ workspace: "ws", topics: ["labels"] }, (event) => heard.push(describe(event)));
+  const subscription = await client.subscribe({ workspace: "ws", topics: ["labels"] }, (event) =>
+    heard.push(describe(event)),
+  );
   await other.call("labels/create", { value: { name: "Before" } });
   await client.call("daemon/sync", { workspace: "ws" });
   const back = opened();
@@ -51,7 +57,10 @@ test("after a restart it is said that the list has to be read again", async () =
 });
 
 test("a call made while there is no connection is answered by the next one", async () => {
-  const lost = first<string>((listener) => client.on("state", listener), (state) => state === "lost");
+  const lost = first<string>(
+    (listener) => client.on("state", listener),
+    (state) => state === "lost",
+  );
   await daemon.kill();
   await lost;
   const waiting = client.call("labels/create", { value: { name: "Patience" } });
@@ -92,7 +101,10 @@ test("a read whose answer was lost is read again, and what is neither is not", a
 
 test("without reconnecting, the end of the connection is the end of the client", async () => {
   const once = await daemon.connect({ url: proxy.url, reconnect: false });
-  const closed = first<string>((listener) => once.on("state", listener), (state) => state === "closed");
+  const closed = first<string>(
+    (listener) => once.on("state", listener),
+    (state) => state === "closed",
+  );
   const subscription = await once.subscribe({ workspace: "ws" });
   proxy.cut();
   await closed;
@@ -103,7 +115,9 @@ test("without reconnecting, the end of the connection is the end of the client",
 test("a key that the caller gave is the one that is used", async () => {
   const key = newKey();
   const heard: unknown[] = [];
-  await client.subscribe({ workspace: "ws", topics: ["labels"] }, (event) => heard.push((event.params as { origin?: { key?: string } }).origin?.key));
+  await client.subscribe({ workspace: "ws", topics: ["labels"] }, (event) =>
+    heard.push((event.params as { origin?: { key?: string } }).origin?.key),
+  );
   await client.call("labels/create", { value: { name: "Keyed" }, key });
   await client.call("labels/create", { value: { name: "Keyed by itself" } });
   expect(heard[0]).toBe(key);
@@ -112,5 +126,7 @@ test("a key that the caller gave is the one that is used", async () => {
 
 function describe(event: ScopeEvent): string {
   if (event.method === "events/didLapse") return `${event.method} ${event.params.reason}`;
-  return event.method === "labels/didCreate" ? `${event.method} ${String(event.params.item.value["name"])}` : event.method;
+  return event.method === "labels/didCreate"
+    ? `${event.method} ${String(event.params.item.value["name"])}`
+    : event.method;
 }

@@ -44,7 +44,8 @@ async function enter() {
   showState("open");
   $("door").hidden = true;
   $("work").hidden = false;
-  for await (const { id, value } of client.pages("workspaces/list")) $("workspaces").add(new Option(String(value["name"]), id));
+  for await (const { id, value } of client.pages("workspaces/list"))
+    $("workspaces").add(new Option(String(value["name"]), id));
   $("choice").hidden = $("workspaces").length < 2;
   $("workspaces").addEventListener("change", () => void open());
   if ($("workspaces").length > 0) await open();
@@ -76,18 +77,26 @@ async function choose(session) {
 
 function showSessions() {
   const records = [...(mirror?.records("sessions").values() ?? [])];
-  const at = (/** @type {import("@craftd/client").Mirrored} */ { value }) => Number(value["lastMessageAt"] ?? value["lastUsedAt"] ?? 0);
+  const at = (/** @type {import("@craftd/client").Mirrored} */ { value }) =>
+    Number(value["lastMessageAt"] ?? value["lastUsedAt"] ?? 0);
   records.sort((one, other) => at(other) - at(one));
   sync($("sessions"), records, (row, { id, value }) => {
     const button = row.firstElementChild ?? row.appendChild(document.createElement("button"));
     button.onclick = () => void choose(id);
     button.setAttribute("aria-current", String(id === chosen));
-    const [name, preview] = button.children.length > 0 ? button.children : [button.appendChild(document.createElement("strong")), button.appendChild(document.createElement("span"))];
+    const [name, preview] =
+      button.children.length > 0
+        ? button.children
+        : [button.appendChild(document.createElement("strong")), button.appendChild(document.createElement("span"))];
     name.textContent = String(value["name"] ?? value["preview"] ?? id);
     preview.textContent = `${value["messageCount"] ?? 0} · ${value["preview"] ?? "no messages"}`;
   });
   const record = chosen === undefined ? undefined : mirror?.records("sessions").get(chosen);
-  $("name").textContent = record ? String(record.value["name"] ?? chosen) : chosen === undefined ? "Choose a session" : "This session is gone";
+  $("name").textContent = record
+    ? String(record.value["name"] ?? chosen)
+    : chosen === undefined
+      ? "Choose a session"
+      : "This session is gone";
   $("composer").hidden = !record;
 }
 
@@ -124,7 +133,11 @@ $("composer").addEventListener("submit", async (/** @type {Event} */ event) => {
   try {
     // An id of its own, so that the message is stored once even if the daemon is restarted while it is on its way.
     const id = `msg-${Date.now()}-${Math.random().toString(36).slice(2, 8)}`;
-    await client?.call("messages/append", { workspace: $("workspaces").value, session: chosen ?? "", messages: [{ id, type: "user", content }] });
+    await client?.call("messages/append", {
+      workspace: $("workspaces").value,
+      session: chosen ?? "",
+      messages: [{ id, type: "user", content }],
+    });
   } catch (error) {
     $("text").value ||= content;
     showState("open", /** @type {Error} */ (error));
@@ -137,6 +150,10 @@ $("composer").addEventListener("submit", async (/** @type {Event} */ event) => {
  */
 function showState(state, error) {
   $("state").dataset["state"] = state;
-  const words = /** @type {Record<string, string>} */ ({ open: "connected", lost: "connection lost, trying again", closed: "connection closed" });
+  const words = /** @type {Record<string, string>} */ ({
+    open: "connected",
+    lost: "connection lost, trying again",
+    closed: "connection closed",
+  });
   $("state").textContent = (words[state] ?? state) + (error && state !== "lost" ? `: ${error.message}` : "");
 }

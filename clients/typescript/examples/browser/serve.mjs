@@ -12,16 +12,24 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const DIST = path.join(HERE, "../../dist");
-const TYPES = /** @type {Record<string, string>} */ ({ ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".map": "application/json" });
+const TYPES = /** @type {Record<string, string>} */ ({
+  ".html": "text/html",
+  ".css": "text/css",
+  ".js": "text/javascript",
+  ".map": "application/json",
+});
 
 /** @param {number} port @returns {Promise<http.Server>} */
 export function serve(port) {
   const server = http.createServer(async (request, response) => {
-    const [, folder, name] = /^\/(client\/)?([a-z]+\.(?:html|css|js|js\.map))?$/.exec((request.url ?? "").replace(/[?#].*/, "")) ?? [];
+    const [, folder, name] =
+      /^\/(client\/)?([a-z]+\.(?:html|css|js|js\.map))?$/.exec((request.url ?? "").replace(/[?#].*/, "")) ?? [];
     const file = path.join(folder ? DIST : HERE, name ?? "index.html");
     try {
       const content = await readFile(file);
-      response.writeHead(200, { "content-type": `${TYPES[path.extname(file)]}; charset=utf-8`, "cache-control": "no-store" }).end(content);
+      response
+        .writeHead(200, { "content-type": `${TYPES[path.extname(file)]}; charset=utf-8`, "cache-control": "no-store" })
+        .end(content);
     } catch {
       response.writeHead(404).end();
     }
