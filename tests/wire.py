@@ -12,6 +12,7 @@ import socket
 import ssl
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -268,7 +269,8 @@ class WebWire(Wire):
         """Send what the protocol has to say."""
         for data in self.protocol.data_to_send():
             if data:
-                self.writer.write(data)
+                with suppress(RuntimeError):  # the test has ended our direction
+                    self.writer.write(data)
             elif self.writer.can_write_eof():
                 self.writer.write_eof()
 

@@ -194,9 +194,10 @@ class Connection:
         self.refuse(error, failure.close_code)
 
     def refuse(self, error: CraftdError, code: int) -> None:
-        """Say *error*, which belongs to no request, and `end`."""
-        self._say_error(None, error)
-        self.end(code, str(error))
+        """Say *error*, which belongs to no request, and `end`; once."""
+        if not self._ended:
+            self._say_error(None, error)
+            self.end(code, str(error))
 
     def revoke(self, error: CraftdError) -> None:
         """Its token is worth nothing any more: what has begun to change finishes, all else ends now."""
