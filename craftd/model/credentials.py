@@ -225,15 +225,13 @@ def place(wanted: Identity, entries: Mapping[str, Named], owners: Sequence[Owner
     A folder's name that several workspaces share, or that somebody else's entry has, would be read by the wrong one.
     """
     current = entries.get(wanted.account)
-    if current is not None:
-        return current.stored.account
     if OWNERS[wanted.type] == _SOURCE:
         owner = next((one for one in owners if one.id == wanted.parts[0]), None)
         if owner is not None and fits(owner.folder) and [one.folder for one in owners].count(owner.folder) == 1:
             account = Identity(wanted.type, (owner.folder, *wanted.parts[1:])).account
-            if all(one.stored.account != account for one in entries.values()):
+            if all(one.stored.account != account or one is current for one in entries.values()):
                 return account
-    return wanted.account
+    return wanted.account if current is None else current.stored.account
 
 
 # Which one a source uses

@@ -27,11 +27,16 @@ class Machine:
 
     @classmethod
     def here(cls) -> Machine:
+        try:
+            person = pwd.getpwuid(os.getuid())
+            user, home = person.pw_name, person.pw_dir
+        except KeyError:  # in a container: the app has no key there
+            user, home = str(os.getuid()), "/"
         return cls(
             ids=_apple_ids() if sys.platform == "darwin" else _linux_ids(ID_FILES),
             host=socket.gethostname(),
-            user=pwd.getpwuid(os.getuid()).pw_name,  # the account database: `$USER` is anybody's word
-            home=os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir,
+            user=user,  # not `$USER`, which is anybody's word
+            home=os.environ.get("HOME") or home,
         )
 
 

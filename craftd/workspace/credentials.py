@@ -202,15 +202,17 @@ class VaultUnit(Unit):
             raise Corrupt(f"{FILE} {content.problem}; nothing is written over it", self.vault.path.as_uri())
         raise Unsupported(f"{FILE} is of a version that is not known; nothing is written over it", "credentials")
 
-    def stage(self, account: str, entry: Record | None, now: int) -> list[Change]:
-        """*entry* None: it goes. Answers what that changes."""
+    def stage(self, changes: Mapping[str, Record | None], now: int) -> list[Change]:
+        """Entries by account; None: it goes. Answers what that changes."""
         payload = self.payload()
-        entries = {**payload.get("credentials", {}), account: entry}
-        stored: dict[str, Stored] = {**self.known.stored}
-        if entry is None:
-            del entries[account], stored[account]
-        else:
-            stored[account] = self._stored(account, entry)
+        entries = dict(payload.get("credentials", {}))
+        stored = dict(self.known.stored)
+        for account, entry in changes.items():
+            if entry is None:
+                del entries[account], stored[account]
+            else:
+                entries[account] = entry
+                stored[account] = self._stored(account, entry)
         times = payload.get("metadata")
         times = times if isinstance(times, dict) else {}
         self._staged = {
@@ -366,9 +368,10 @@ class SetCredential(CredentialCommit):
         current = self.found(unit) if self.refreshed else unit.known.named.get(self.id)
         refuse_another(unit, current, self.ref, self.expected)
         account = place(self.identity, unit.known.named, unit.owners)
+        before = account if current is None else current.stored.account
         if current is None and account in unit.known.stored:
             raise InvalidState(f"{account} is somebody else's", "taken", (), self.ref)
-        old = unit.entry(account)
+        old = unit.entry(before)
         entry = {name: member for name, member in self.value.items() if name != MARK}
         if self.refreshed and isinstance(old, dict):
             entry = credentials.refreshed(old, entry)
@@ -376,9 +379,10 @@ class SetCredential(CredentialCommit):
             raise ValidationFailed(tuple(evolve(issue, path=f"value.{issue.path}") for issue in issues), self.ref)
         if workspace is not None:
             entry[MARK] = workspace
-        if old is not None and json_text.canonical(old) == json_text.canonical(entry):
+        if account == before and old is not None and json_text.canonical(old) == json_text.canonical(entry):
             return Planned(Updated(unit.item(self.id), changed=False))
-        changes = unit.stage(account, entry, now)
+        moved = {} if account == before else {before: None}
+        changes = unit.stage({**moved, account: entry}, now)
         return Planned(Updated(unit.item(self.id), changed=True), changes)
 
 
@@ -397,7 +401,7 @@ class DeleteCredential(CredentialCommit):
             raise
         unit.require_writable()
         refuse_another(unit, found, self.ref, self.expected)
-        return Planned(None, unit.stage(found.stored.account, None, now))
+        return Planned(None, unit.stage({found.stored.account: None}, now))
 
 
 def refuse_another(unit: VaultUnit, current: Named | None, ref: Ref, expected: str | None) -> None:

@@ -221,6 +221,8 @@ async def test_a_secret_follows_its_workspace_and_not_the_name_of_the_folder(dae
     await client.call("daemon/sync", {})
     assert await secret(client, OURS) == {"value": "mine"}
     assert await refused(client, "credentials/reveal", id="source_bearer::d::x") == "NotFound"
+    await store(client, OURS, "mine")
+    assert list(app_reads(daemon)["credentials"]) == ["source_bearer::renamed::x"]
 
 
 @pytest.mark.parametrize("name", ["v2-linux.enc", "bad-magic.enc", "truncated-91.enc", "zero-length.enc"])

@@ -190,6 +190,9 @@ def test_a_new_credential_lies_where_the_app_looks_unless_somebody_else_would_fi
     taken = named([entry("source_bearer::notes::x", "gone")], (ALICE,))
     assert place(wanted, taken, (ALICE,)) == "source_bearer::a-1::x"
     assert place(Identity("llm_oauth", ("max",)), {}, ()) == "llm_oauth::max"
+    renamed = named([entry("source_bearer::old::x", "a-1")], (ALICE,))
+    assert place(wanted, renamed, (ALICE,)) == "source_bearer::notes::x"
+    assert place(wanted, renamed, (ALICE, BOB)) == "source_bearer::old::x"
     colon = Owner("a-1", "a::b")
     assert place(wanted, {}, (colon,)) == "source_bearer::a-1::x"
 
@@ -228,10 +231,13 @@ def test_what_is_set_is_found_again_under_its_id(entries: list[Stored], owners: 
         before = {one.stored.account: one for one in known.values()}.get(account)
         if not wanted.storable or (before is not None and before.id != wanted.account):
             continue  # refused
-        left = [one for one in entries if one.account != account]
+        replaced = {account} | ({known[wanted.account].stored.account} if wanted.account in known else set())
+        left = [one for one in entries if one.account not in replaced]
         after = named([*left, entry(account, owner.id if wanted.of_workspace else None)], owners)
         assert after[wanted.account].stored.account == account
         others: dict[str, Named] = {one.stored.account: one for one in after.values() if one.stored.account != account}
         assert {name: one.id for name, one in others.items()} == {
-            name: one.id for name, one in {one.stored.account: one for one in known.values()}.items() if name != account
+            name: one.id
+            for name, one in {one.stored.account: one for one in known.values()}.items()
+            if name not in replaced
         }
