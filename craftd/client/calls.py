@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from craftd.client.shapes import (
         Appended,
+        Checked,
         Committed,
         Content,
         Created,
@@ -969,6 +970,145 @@ class MessagesCalls(Noun):
                 "id": id,
                 "patch": patch,
                 "session": session,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class PermissionsCalls(Noun):
+    """The methods `permissions/...`."""
+
+    __slots__ = ()
+
+    async def check(
+        self,
+        *,
+        mode: str,
+        tool: str,
+        input: Mapping[str, Any],
+        workspace: str | None = None,
+        session: str | None = None,
+    ) -> Checked:
+        """Whether a tool may be called, by the rules of all levels; nothing is run, asked or remembered.
+
+        mode: safe, ask, allow-all, or another spelling of them that the app knows.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        session: Its sources' rules count, it may write to its `plans/` and `data/`, and relative paths begin
+        where it works.
+        """
+        result: Checked = await self._door.call(
+            "permissions/check",
+            {
+                "mode": mode,
+                "tool": tool,
+                "input": input,
+                "workspace": workspace,
+                "session": session,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """The rules of one level.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "permissions/get",
+            {
+                "id": id,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """The rules files of a workspace and its sources, or of the shared configuration.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "permissions/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "permissions/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change the rules of one level.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "permissions/update",
+            {
+                "id": id,
+                "patch": patch,
                 "workspace": workspace,
                 "key": key,
                 "expectedVersion": expected_version,
@@ -2086,6 +2226,7 @@ class Calls:
         self.issues = IssuesCalls(door)
         self.labels = LabelsCalls(door)
         self.messages = MessagesCalls(door)
+        self.permissions = PermissionsCalls(door)
         self.projects = ProjectsCalls(door)
         self.sessions = SessionsCalls(door)
         self.skills = SkillsCalls(door)
@@ -2108,6 +2249,7 @@ KEYED = frozenset(
         "messages/delete",
         "messages/truncate",
         "messages/update",
+        "permissions/update",
         "projects/create",
         "projects/delete",
         "projects/update",
@@ -2148,6 +2290,9 @@ READS = frozenset(
         "labels/list",
         "messages/get",
         "messages/list",
+        "permissions/check",
+        "permissions/get",
+        "permissions/list",
         "projects/get",
         "projects/list",
         "sessions/get",

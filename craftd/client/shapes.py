@@ -48,6 +48,18 @@ class Changed(TypedDict):
     version: str
 
 
+class Checked(TypedDict):
+    """decision: allow, ask or deny. code: why, in one word. reason: why, for people."""
+
+    decision: str
+    code: str
+    reason: str
+    # What allowed it: `{level, list, pattern, method?, comment?}`; level `built-in` is no file's.
+    rule: NotRequired[dict[str, Any]]
+    # The entry of `blockedCommandHints` for a command that was not allowed.
+    hint: NotRequired[dict[str, Any]]
+
+
 class Choice(TypedDict):
     """A workspace by registry id or by folder."""
 
@@ -602,6 +614,58 @@ class MessagesDidTruncateEvent(TypedDict):
     params: MessagesDidTruncate
 
 
+class PermissionsDidChange(TypedDict):
+    """Records of permissions changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class PermissionsDidChangeEvent(TypedDict):
+    method: Literal["permissions/didChange"]
+    params: PermissionsDidChange
+
+
+class PermissionsDidCreate(TypedDict):
+    """A level is there: a source came."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class PermissionsDidCreateEvent(TypedDict):
+    method: Literal["permissions/didCreate"]
+    params: PermissionsDidCreate
+
+
+class PermissionsDidDelete(TypedDict):
+    """A level is gone with its source."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class PermissionsDidDeleteEvent(TypedDict):
+    method: Literal["permissions/didDelete"]
+    params: PermissionsDidDelete
+
+
 class ProjectsDidChange(TypedDict):
     """Records of projects changed: `patch` is what an `update` would need."""
 
@@ -946,6 +1010,9 @@ Notification: TypeAlias = (
     | MessagesDidChangeEvent
     | MessagesDidDeleteEvent
     | MessagesDidTruncateEvent
+    | PermissionsDidChangeEvent
+    | PermissionsDidCreateEvent
+    | PermissionsDidDeleteEvent
     | ProjectsDidChangeEvent
     | ProjectsDidCreateEvent
     | ProjectsDidDeleteEvent

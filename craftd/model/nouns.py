@@ -6,6 +6,7 @@ from craftd.model.credentials import CREDENTIALS
 from craftd.model.labels import LABELS
 from craftd.model.messages import MESSAGES
 from craftd.model.noun import Noun
+from craftd.model.permissions import PERMISSIONS
 from craftd.model.projects import PROJECTS
 from craftd.model.sessions import SESSIONS
 from craftd.model.skills import SKILLS
@@ -15,5 +16,5 @@ from craftd.model.workspaces import WORKSPACES
 
 NOUNS: dict[str, Noun] = {
     noun.name: noun
-    for noun in (WORKSPACES, SESSIONS, MESSAGES, PROJECTS, SOURCES, SKILLS, STATUSES, LABELS, CREDENTIALS)
+    for noun in (WORKSPACES, SESSIONS, MESSAGES, PROJECTS, SOURCES, SKILLS, STATUSES, LABELS, PERMISSIONS, CREDENTIALS)
 }

@@ -14,7 +14,6 @@ from craftd.errors import Issue
 from craftd.model import javascript
 from craftd.model.checks import Check, listing, one_of, shape, text, validator
 from craftd.model.noun import Noun
-from craftd.model.permission_defaults import DEFAULTS
 from craftd.model.programs import RUN_OTHERS
 from craftd.model.records import Record
 
@@ -172,5 +171,4 @@ PERMISSIONS = Noun(
     id_member=None,
     fields=tuple(FIELDS),
     validate=validator(check),
-    defaults=(DEFAULTS,),
 )

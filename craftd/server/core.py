@@ -42,7 +42,7 @@ from craftd.server.network import Listener, open_all
 from craftd.server.stdio import serve_stdio
 from craftd.store import atomic
 from craftd.store.locks import AppLock
-from craftd.workspace import reading
+from craftd.workspace import permissions, reading
 from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
 from craftd.workspace.journal import Origin
@@ -194,6 +194,8 @@ class Daemon:
             if call.method.noun == "credentials":
                 row = self.home.vault.find(id)
                 return None if row is None else row.item()
+            if call.method.noun == "permissions":
+                return permissions.item(call.scope, id)
             if call.scope is self.home:
                 return self.home.item(id)
             if call.method.noun == "messages":

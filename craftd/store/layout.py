@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from craftd.errors import Issue
+from craftd.model import permissions
 from craftd.model.labels import LABELS
+from craftd.model.permission_defaults import DEFAULTS
+from craftd.model.permissions import PERMISSIONS
 from craftd.model.projects import PROJECTS
 from craftd.model.skills import SKILLS
 from craftd.model.sources import SOURCES
@@ -15,6 +20,12 @@ from craftd.store.entries import Entries
 from craftd.store.files import Shelf
 from craftd.store.folders import Folders
 from craftd.store.frontmatter import MatterForm
+from craftd.store.singles import Singles
+
+
+def _check_rules(value: Any, level: str) -> Iterator[Issue]:
+    return permissions.check(value, "", level)
+
 
 _SHELVES: tuple[Shelf, ...] = (
     Folders(
@@ -52,10 +63,24 @@ _SHELVES: tuple[Shelf, ...] = (
         around={"version": 1, "labels": []},
         children="children",
     ),
+    Singles(
+        noun=PERMISSIONS,
+        fixed={permissions.WORKSPACE: "permissions.json"},
+        rooms={permissions.SOURCE: ("sources", "permissions.json")},
+        check=_check_rules,
+    ),
 )
 
 SHELVES: dict[str, Shelf] = {shelf.noun.name: shelf for shelf in _SHELVES}
 """By the noun's name."""
+
+DEFAULT_RULES = Singles(
+    noun=PERMISSIONS,
+    fixed={permissions.DEFAULT: "permissions/default.json"},
+    check=_check_rules,
+    absent={permissions.DEFAULT: DEFAULTS},
+)
+"""Of the configuration folder."""
 
 
 _SINGLE_FILES = {

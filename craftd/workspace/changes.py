@@ -32,7 +32,7 @@ class RecordCommit(Commit):
     noun: Noun
     key: str
     id: str
-    workspace: str
+    workspace: str | None
     facts: Facts
 
     @property

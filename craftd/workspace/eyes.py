@@ -116,10 +116,9 @@ class Eyes:
 
     def _is_echo(self, path: str) -> bool:
         """Whether the file of a session is the one its row was read from: we wrote it, or have looked already."""
-        unit = self._unit_of(path)
-        if unit is None or not unit.startswith(SESSIONS):
+        if not path.startswith(SESSIONS):
             return False
-        row: SessionRow | None = self._workspace.sessions.get(unit.removeprefix(SESSIONS))
+        row: SessionRow | None = self._workspace.sessions.get(path.split("/")[1])
         if row is None or row.fingerprint is None:
             return False
         return atomic.glance(self._workspace.place.folder(row.id) / "session.jsonl") == row.fingerprint
@@ -139,24 +138,21 @@ class Eyes:
         self._workspace.files.note(files)
         if SETTINGS in paths:
             self._workspace.around.settings_changed()
-        units = set()
+        units: set[str] = set()
         for path in paths:
-            unit = self._unit_of(path)
-            if unit is not None:
-                units.add(unit)
-            elif "/" not in path:
+            found = self._units_of(path)
+            units |= found
+            if not found and "/" not in path:
                 self._sweep_soon()  # a whole room came or went
         self.look_at(units)
 
-    def _unit_of(self, path: str) -> str | None:
+    def _units_of(self, path: str) -> set[str]:
+        """What is to be read anew; with a folder, records of several nouns may have come or gone."""
         if path.startswith(SESSIONS):
             id = path.split("/")[1]
-            return SESSIONS + id if is_session_id(id) else None
-        for table in self._workspace.tables.values():
-            key = table.shelf.key_of(path)
-            if key is not None:
-                return key
-        return None
+            return {SESSIONS + id} if is_session_id(id) else set()
+        keys = (table.shelf.key_of(path) for table in self._workspace.tables.values())
+        return {key for key in keys if key is not None}
 
     def _missed(self, reason: str) -> None:
         if self._closed:

@@ -19,15 +19,18 @@ from craftd.errors import CraftdError, InvalidParams, InvalidState, Issue, NotFo
 from craftd.model import credentials, portable, workspaces
 from craftd.model.credentials import Identity, Owner
 from craftd.model.noun import Facts
+from craftd.model.permissions import DEFAULT, PERMISSIONS
 from craftd.model.records import Item, Record
 from craftd.model.workspaces import WORKSPACES
 from craftd.store import atomic
+from craftd.store.layout import DEFAULT_RULES
 from craftd.store.locks import FolderLock
 from craftd.store.vault import FILE as VAULT
 from craftd.store.vault import Keys
 from craftd.store.watch import HOME, Watcher
 from craftd.workspace.commit import Commit, Done, Planned, Unit
 from craftd.workspace.credentials import LookAtVault, SealAnew, Vault, VaultUnit
+from craftd.workspace.eyes import Look
 from craftd.workspace.files import Ground
 from craftd.workspace.guard import FolderGuard, tidy
 from craftd.workspace.index import Index
@@ -45,9 +48,12 @@ from craftd.workspace.registry import (
     folder_identity,
 )
 from craftd.workspace.rows import PlainRow
+from craftd.workspace.tables import DocumentUnit, Table
 from craftd.workspace.workspace import Listener, Surroundings, Workspace
 
 log = logging.getLogger(__name__)
+
+RULES = DEFAULT_RULES.fixed[DEFAULT]
 
 LOOK_EVERY = 30.0
 """Seconds between two looks at the registry and the app's lock, for what no watch told us."""
@@ -67,6 +73,7 @@ class Home:
     index: Index
     file: ObjectFile
     vault: Vault
+    tables: dict[str, Table]
     known: dict[str, Known] = field(factory=dict)
     listeners: set[Listener] = field(factory=set)
     opened: Callable[[Workspace], None] = lambda workspace: None
@@ -88,7 +95,9 @@ class Home:
         epoch = token_hex(4)
         index = Index(epoch, WORKSPACES.sort, fields=frozenset({"name", "path", "slug", "id", "createdAt"}))
         vault = Vault.of(config / VAULT, Keys(around.machine), around.clock, epoch)
-        return cls(None, config, around, Journal(None, epoch), index, ObjectFile(config / REGISTRY), vault)
+        rules = Table(PERMISSIONS, DEFAULT_RULES, Index(epoch, PERMISSIONS.sort, fields=frozenset(PERMISSIONS.fields)))
+        tables = {PERMISSIONS.name: rules}
+        return cls(None, config, around, Journal(None, epoch), index, ObjectFile(config / REGISTRY), vault, tables)
 
     async def start(self) -> None:
         """Read the registry and begin to watch it."""
@@ -109,6 +118,9 @@ class Home:
         unit = self._registry_unit()
         unit.refresh()
         unit.publish()
+        rules = self._rules_unit()
+        rules.refresh()
+        rules.publish_first()
         for known in self.known.values():
             guard = FolderGuard(self.around.guard, FolderLock(known.entry.root))
             tidy(guard, (known.entry.root,))
@@ -288,6 +300,8 @@ class Home:
             found[REGISTRY] = [Issue(path=REGISTRY, message=self.file.problem, code="config-unreadable")]
         if self.vault.known.issues:
             found[VAULT] = self.vault.known.issues
+        for table in self.tables.values():
+            found |= table.issues()
         for known in self.known.values():
             for issue in known.issues():
                 found.setdefault(issue.path, []).append(issue)
@@ -303,6 +317,8 @@ class Home:
             return self._registry_unit()
         if key == VAULT:
             return VaultUnit(self.vault, self._owners())
+        if key == RULES:
+            return self._rules_unit()
         id = key.partition("/")[2]
         known = self.known.get(id)
         if known is None:
@@ -312,6 +328,10 @@ class Home:
 
     def _registry_unit(self) -> RegistryUnit:
         return RegistryUnit(self.around.home, self.file, self.index, self.known, self.around.pick)
+
+    def _rules_unit(self) -> DocumentUnit:
+        table = self.tables[PERMISSIONS.name]
+        return DocumentUnit(RULES, self.config, table, self.facts(), table.documents.get(RULES), table.records(RULES))
 
     def _owners(self) -> list[Owner]:
         """The workspaces that credentials may be of; of several entries of one folder the first."""
@@ -376,6 +396,7 @@ class Home:
         """Barrier: everything done to files and asked of the queue before this call is published after it."""
         await self._loop.run_in_executor(self.around.pool, self.around.guard.look)
         await self.look()
+        await self._queue.commit(Look(origin=DISK, key=RULES))
         await self.look_at_credentials()
 
     async def _close_unlisted(self) -> None:
@@ -397,7 +418,7 @@ class Home:
         self._look_soon()
 
     def _paths_changed(self, paths: set[str]) -> None:
-        if paths & {REGISTRY, VAULT, self.around.guard.lock.path.name}:
+        if paths & {REGISTRY, VAULT, RULES, self.around.guard.lock.path.name}:
             self._loop.call_soon_threadsafe(self._look_soon)
 
     def _watch_lost(self, reason: str) -> None:

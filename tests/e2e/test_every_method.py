@@ -197,6 +197,18 @@ async def old_file(scene: Scene) -> Params:
     return {**await file(scene), "key": scene.key}
 
 
+async def a_question(scene: Scene) -> Params:
+    return {"mode": "safe", "tool": "Bash", "input": {"command": "ls"}}
+
+
+async def rules(scene: Scene) -> Params:
+    return {"workspace": "ws", "id": "workspace"}
+
+
+async def other_rules(scene: Scene) -> Params:
+    return {**await rules(scene), "patch": {"set": {"version": scene.name}}, "key": scene.key}
+
+
 WELL: dict[str, Prepare] = {
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
     "blobs/create": nothing,
@@ -226,6 +238,10 @@ WELL: dict[str, Prepare] = {
     "messages/list": of_session,
     "messages/truncate": shorter,
     "messages/update": changed_message,
+    "permissions/check": a_question,
+    "permissions/get": rules,
+    "permissions/list": nothing,
+    "permissions/update": other_rules,
     "sessions/markRead": read_sessions,
     "sessions/publish": relayed,
     "sessions/unread": nothing,
@@ -265,6 +281,10 @@ def wrong(type_: Any) -> Any:
     return None
 
 
+NOBODY = {"projects": "proj_nobody", "permissions": "source:nobody"}
+"""Ids that no record has, of nouns whose ids have a form of their own."""
+
+
 def mistakes(row: Method, well: Params) -> Iterator[tuple[Any, str, str | None]]:
     """Params that are wrong in one way: them, the error, and the path that it names (a prefix; None = no matter)."""
     attrs.resolve_types(row.params)
@@ -285,7 +305,7 @@ def mistakes(row: Method, well: Params) -> Iterator[tuple[Any, str, str | None]]
         yield {**well, "workspace": "nowhere"}, "NotFound", None
     for parent in ("id", "session"):
         if parent in well and row.verb not in ("create", "set"):
-            yield {**well, parent: "proj_nobody" if row.noun == "projects" else "nobody"}, "NotFound", None
+            yield {**well, parent: NOBODY.get(row.noun, "nobody")}, "NotFound", None
             if not (row.noun == "messages" and parent == "id"):
                 yield {**well, parent: "../../etc"}, "NotFound InvalidParams", None
     if "expected_version" in members:
