@@ -84,7 +84,7 @@ class Ours:
     def edited(self, old: Table, edits: Iterable[Edit]) -> None:
         """The lines of *old* were changed by *edits*."""
         for edit in edits:
-            for position in edit.positions:
+            for position in edit.positions[-REMEMBERED_GONE:]:
                 identity = old.ids[position]
                 if identity is not None:
                     first, *later = (*self.earlier.pop(identity, ()), old.digests[position])

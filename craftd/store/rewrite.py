@@ -10,10 +10,10 @@ import errno
 import hashlib
 import os
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from craftd.model.portable import parse_line
 from craftd.model.records import Record
@@ -87,7 +87,7 @@ def edits_for(
 ) -> tuple[Edit, ...]:
     """What to change in a body of *length* bytes and *count* lines; *source*: the file, whose body begins at *body*.
 
-    A replaced line keeps what stands around it and gets an LF if it had none. A line taken out takes its LF along.
+    A replaced line keeps what stands around it and gets an LF if it had none. Lines taken out take their LFs along.
     NUL bytes that stand beside lines go.
     """
 
@@ -99,29 +99,41 @@ def edits_for(
         return os.pread(source, stop - start, body + start)
 
     edits = []
-    for position, line in sorted(replaced.items()):
-        start, stop = table.offsets[position], table.end(position)
-        gap = gap_after(position)
+    for first, last, line in _runs(replaced):
+        start, stop = table.offsets[first], table.end(last)
+        gap = gap_after(last)
         if line is not None:
-            edits.append(Edit(start, stop, line if b"\n" in gap else line + b"\n", position, line))
+            edits.append(Edit(start, stop, line if b"\n" in gap else line + b"\n", first, line))
         else:
-            first_on_its_line = position == 0 or b"\n" in gap_after(position - 1)
-            edits.append(Edit(start, stop + (gap.find(b"\n") + 1 if first_on_its_line else 0), b"", position))
+            first_on_its_line = first == 0 or b"\n" in gap_after(first - 1)
+            stop += gap.find(b"\n") + 1 if first_on_its_line else 0
+            edits.append(Edit(start, stop, b"", first, lines=last - first + 1))
     edits += [Edit(start, stop, data) for start, stop, data in table.padding]
     edits.sort(key=lambda edit: (edit.start, edit.stop))
     done = 0
-    kept: list[Edit] = []
+    kept = []
     for edit in edits:
         # Padding inside the gap that goes with a line taken out.
-        if edit.start < done:
-            continue
-        if kept and edit.start == done and kept[-1].positions and edit.position == kept[-1].positions.stop:
-            before = kept[-1]
-            if before.line is None and edit.line is None:  # one gap for all lines of a row that is taken out
-                edit = evolve(kept.pop(), stop=edit.stop, lines=before.lines + 1)
-        kept.append(edit)
-        done = edit.stop
+        if edit.start >= done:
+            kept.append(edit)
+            done = edit.stop
     return tuple(kept)
+
+
+def _runs(replaced: Mapping[int, bytes | None]) -> Iterator[tuple[int, int, bytes | None]]:
+    """(first position, last position, new line): lines in a row that are taken out go together."""
+    run: tuple[int, int] | None = None
+    for position, line in sorted(replaced.items()):
+        if run is not None and line is None and position == run[1] + 1:
+            run = run[0], position
+            continue
+        if run is not None:
+            yield *run, None
+        run = (position, position) if line is None else None
+        if line is not None:
+            yield position, position, line
+    if run is not None:
+        yield *run, None
 
 
 def copy_body(source: int, target: int, body: int, length: int, edits: tuple[Edit, ...]) -> None:
