@@ -1,3 +1,14 @@
+import {
+  isKnownAgain,
+  newKey,
+  nouns,
+  type Api,
+  type Arguments,
+  type CallOptions,
+  type Method,
+  type Params,
+  type Result,
+} from "./calls.js";
 import { Connection } from "./connection.js";
 import { ConnectionLost, CraftdError } from "./errors.js";
 import {
@@ -6,7 +17,6 @@ import {
   type Choice,
   type Item,
   type JsonObject,
-  type Methods,
   type Options,
   type Position,
   type Subscribed,
@@ -17,21 +27,6 @@ import type { Dial } from "./transport.js";
 
 export const PROTOCOL = "1.0";
 
-export type Method = keyof Methods;
-export type Params<M extends Method> = Methods[M]["params"];
-export type Result<M extends Method> = Methods[M]["result"];
-/** Params may be left out where none is required. */
-export type Arguments<M extends Method> =
-  {} extends Params<M> ? [params?: Params<M>, options?: CallOptions] : [params: Params<M>, options?: CallOptions];
-/** `client.api.sessions.list({...})`: every method below its noun. */
-export type Api = {
-  readonly [N in Method as N extends `${infer Noun}/${string}` ? Noun : never]: {
-    readonly [
-      M in Method as M extends `${N extends `${infer Noun}/${string}` ? Noun : never}/${infer Verb}` ? Verb : never
-    ]: (...given: Arguments<M>) => Promise<Result<M>>;
-  };
-};
-
 export interface ClientOptions {
   /** Name of the program; a change sent again after a lapse is known by it and by its key. */
   name: string;
@@ -39,6 +34,8 @@ export interface ClientOptions {
   /** Workspaces to work with. If it is one, `workspace` may be left out of params. */
   workspaces?: Choice[];
   open?: Options["open"];
+  /** `["executor"]`: may publish what sessions are doing. */
+  roles?: string[];
   token?: string | undefined;
   /**
    * false: the client ends with its connection. Default: it connects again, as long as it takes; at once if there are
@@ -47,17 +44,6 @@ export interface ClientOptions {
   reconnect?: boolean;
   /** How long a call waits for a connection. Default: 30 seconds. */
   patienceMs?: number;
-}
-
-export interface CallOptions {
-  /** Aborted: the daemon is asked to take the request back, and the call rejects with the signal's reason. */
-  signal?: AbortSignal;
-  /** The same after so many milliseconds, with a `TimeoutError`. */
-  timeoutMs?: number;
-  /** Parts of the result as they come (`partialResultToken`); the result then has what is left. */
-  onPart?: (value: JsonObject) => void;
-  /** How far the work has come (`workDoneToken`). */
-  onProgress?: (value: JsonObject) => void;
 }
 
 export interface ClientEvents {
@@ -96,7 +82,7 @@ interface Scope {
  * and `maybeDone` says that it may have been carried out.
  */
 export class Client {
-  readonly api: Api = nouns(this);
+  readonly api: Api = nouns((method, params, options) => this.request(method, params, options));
   #dial: Dial;
   #options: ClientOptions;
   #link: Link | undefined;
@@ -226,7 +212,7 @@ export class Client {
 
   async #establish(): Promise<Link> {
     const signal = AbortSignal.any([this.#end.signal, AbortSignal.timeout(DIAL_PATIENCE)]);
-    const { name, version, workspaces, open, token } = this.#options;
+    const { name, version, workspaces, open, token, roles } = this.#options;
     const connection: Connection = new Connection(await this.#dial(signal, this.#mayStart), {
       notification: (method, params) => this.#heard(method, params),
       closed: (reason) => this.#lost(connection, reason),
@@ -240,7 +226,7 @@ export class Client {
         {
           processId: null,
           rootUri: null,
-          capabilities: { experimental: { craft: { protocol: PROTOCOL } } },
+          capabilities: { experimental: { craft: { protocol: PROTOCOL, ...(roles && { roles }) } } },
           clientInfo: version === undefined ? { name } : { name, version },
           initializationOptions: { craft },
         },
@@ -447,30 +433,6 @@ function subscribing(scope: Scope): { asked: string; request: Wanted } {
 
 function isSame(one: Link, other: Link): boolean {
   return one.welcome.pid === other.welcome.pid && one.welcome.epoch === other.welcome.epoch;
-}
-
-/** Whether any daemon knows this change by what it says. */
-function isKnownAgain(method: string, { expectedTail, set, messages }: JsonObject): boolean {
-  if (method !== "messages/append" || expectedTail !== undefined || set !== undefined || !Array.isArray(messages))
-    return false;
-  return messages.every((message) => typeof message?.id === "string");
-}
-
-/** An idempotency key. Not `crypto.randomUUID`, which a page has only when it came over TLS or from this machine. */
-export function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function nouns(client: Client): Api {
-  const verbs = (noun: string): object =>
-    new Proxy(
-      {},
-      {
-        get: (_, verb) => (params?: object, options?: CallOptions) =>
-          client.request(`${noun}/${String(verb)}`, params, options),
-      },
-    );
-  return new Proxy({}, { get: (_, noun) => verbs(String(noun)) }) as Api;
 }
 
 function sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -3,8 +3,10 @@
 import { Client, type ClientOptions } from "./client.js";
 import { webSocket, type WebSocketClass } from "./websocket.js";
 
-export { Client, newKey, PROTOCOL } from "./client.js";
-export type { Api, Arguments, CallOptions, ClientEvents, ClientOptions, Method, Params, Result } from "./client.js";
+export { newKey } from "./calls.js";
+export type { Api, Arguments, CallOptions, Method, Params, Result } from "./calls.js";
+export { Client, PROTOCOL } from "./client.js";
+export type { ClientEvents, ClientOptions } from "./client.js";
 export { Mirror } from "./mirror.js";
 export type { Mirrored, MirrorChange, MirrorOptions, Noun } from "./mirror.js";
 export { ConnectionLost, CraftdError } from "./errors.js";

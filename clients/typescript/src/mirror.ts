@@ -111,6 +111,11 @@ export class Mirror {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** Why it is not kept true any longer, if it is not: the workspace is gone, or the client has ended. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
   /** Resolves when nothing is being listed; rejects when the mirror cannot go on. */
   settled(): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -168,6 +173,7 @@ export class Mirror {
     const subscription = await this.#client.subscribe(wanted, (event) => this.#heard(event));
     if (this.#failure) subscription.close();
     else this.#subscription = subscription;
+    void subscription.closed.then((failure) => failure && this.#fail(failure));
     before?.close();
   }
 

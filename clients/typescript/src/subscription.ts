@@ -22,11 +22,14 @@ export class Subscription implements AsyncIterable<ScopeEvent> {
   /** Where the events begin; from there on nothing is missing. */
   start: Position = { epoch: "", revision: 0 };
   readonly wanted: Wanted;
+  /** Resolves when there will be no more events: with why, unless somebody closed it. */
+  readonly closed: Promise<Error | undefined>;
   #listener: ((event: ScopeEvent) => void) | undefined;
   #waiting: ScopeEvent[] = [];
   #wake: (() => void) | undefined;
   #ended = false;
   #failure: Error | undefined;
+  #close!: (failure: Error | undefined) => void;
   #client: { leave(): void; reach(): Promise<void> };
 
   /** Made by `Client.subscribe`. */
@@ -36,6 +39,7 @@ export class Subscription implements AsyncIterable<ScopeEvent> {
     client: { leave(): void; reach(): Promise<void> },
   ) {
     this.wanted = wanted;
+    this.closed = new Promise((resolve) => (this.#close = resolve));
     this.#listener = listener;
     this.#client = client;
   }
@@ -84,6 +88,7 @@ export class Subscription implements AsyncIterable<ScopeEvent> {
   end(failure?: Error): void {
     this.#ended = true;
     this.#failure = failure;
+    this.#close(failure);
     this.#wake?.();
   }
 
@@ -91,9 +96,8 @@ export class Subscription implements AsyncIterable<ScopeEvent> {
     const topic = method.slice(0, method.indexOf("/"));
     if (topic === "events") return method === "events/didLapse";
     const { topics, sessions, ephemeral } = this.wanted;
-    const isPassing = method === "sessions/didPublish";
-    if (isPassing ? !ephemeral : topics === undefined ? topic === "files" : topics !== "*" && !topics.includes(topic))
-      return false;
+    if (method === "sessions/didPublish" && !ephemeral) return false;
+    if (topics === undefined ? topic === "files" : topics !== "*" && !topics.includes(topic)) return false;
     return sessions === undefined || sessionsOf(topic, params).every((id) => sessions.includes(id));
   }
 }

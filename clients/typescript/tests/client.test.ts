@@ -169,6 +169,22 @@ test("who narrows to sessions hears of no others", async () => {
   expect(heard).toEqual(["messages/didAppend", "sessions/didChange"]);
 });
 
+test("what executors publish is told to who asks for it, and nobody else", async () => {
+  const client = await daemon.connect();
+  const executor = await daemon.connect({ roles: ["executor"] });
+  const session = (await client.call("sessions/create", { value: { name: "Relay" } })).item.id;
+  const heard: string[] = [];
+  const quiet: string[] = [];
+  const wanted = { workspace: "ws", topics: ["sessions", "messages"], sessions: [session] };
+  await client.subscribe({ ...wanted, ephemeral: true }, ({ method }) => heard.push(method));
+  const subscription = await client.subscribe(wanted, ({ method }) => quiet.push(method));
+  await executor.call("sessions/publish", { session, event: { type: "tool_start", name: "x" } });
+  await executor.call("messages/append", { session, messages: [{ type: "user", content: "the stored fact" }] });
+  await subscription.reach();
+  expect(heard).toEqual(["sessions/didPublish", "messages/didAppend", "sessions/didChange"]);
+  expect(quiet).toEqual(["messages/didAppend", "sessions/didChange"]);
+});
+
 test("a call that is given up rejects with the reason, and the connection works on", async () => {
   const client = await daemon.connect();
   const stop = new AbortController();

@@ -13,7 +13,7 @@ import {
   type MirrorChange,
   type Noun,
 } from "../src/node.js";
-import { Daemon } from "./daemon.js";
+import { Daemon, first } from "./daemon.js";
 import { Proxy } from "./proxy.js";
 
 const NOUNS: Noun[] = ["sessions", "labels", "statuses", "skills"];
@@ -139,6 +139,20 @@ test("the configuration that all workspaces share is mirrored too", async () => 
   await other.call("workspaces/update", { id: "ws", patch: { set: { name: "Renamed" } } });
   await mirror.sync();
   expect(mirror.records("workspaces").get("ws")?.value["name"]).toBe("Renamed");
+});
+
+test("a mirror of a workspace that was taken away says so", async () => {
+  await other.call("workspaces/create", { value: { name: "Away", path: daemon.folder("away") } });
+  const mirror = await Mirror.open(client, { workspace: "away", nouns: ["labels"] });
+  const back = first<string>(
+    (listener) => client.on("state", listener),
+    (state) => state === "open",
+  );
+  await other.call("workspaces/delete", { id: String((await other.call("workspaces/get", { id: "away" })).item.id) });
+  proxy.cut();
+  await back;
+  await expect(mirror.settled()).rejects.toMatchObject({ name: "NotFound" });
+  expect(mirror.failure).toBeInstanceOf(CraftdError);
 });
 
 /** Numbers that follow from a seed (mulberry32), so that a failure can be had again. */
