@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 
 from craftd.model import json_text
+from craftd.protocol import lifecycle
+from craftd.protocol.methods import credentials as methods
 from craftd.store import atomic, disk, vault
 from craftd.workspace import credentials
+from craftd.workspace.commit import Done
+from craftd.workspace.journal import Origin
 from tests.faults.served import WORK, Served
 from tests.wire import Failed
 
@@ -122,6 +126,23 @@ def shown_by_objects() -> Iterator[str]:
     for one in gc.get_objects():
         if type(one).__module__.startswith("craftd."):
             yield repr(one)
+
+
+def test_what_carries_a_secret_does_not_show_it() -> None:
+    identity = credentials.identity_of(OURS)
+    assert identity is not None
+    origin = Origin(kind="client")
+    carriers = [
+        methods.SetCredential(id=OURS, value=ENTRY),
+        methods.Revealed(epoch="e", revision=1, id=OURS, version="v", value=ENTRY),
+        credentials.SetCredential(origin=origin, id=OURS, identity=identity, value=ENTRY),
+        Done(credentials.Secret("v", ENTRY), "e", 1),
+        lifecycle.Request(1, "credentials/set", {"id": OURS, "value": ENTRY}),
+        lifecycle.Notification("credentials/set", {"id": OURS, "value": ENTRY}),
+        vault.Content(opened=vault.Opened(vault.Header(bytes(32)), {"credentials": {OURS: ENTRY}}, True)),
+    ]
+    assert [one for one in carriers if CANARY in repr(one)] == []
+    assert CANARY in repr(ENTRY)
 
 
 async def test_a_secret_that_shows_is_seen(said: pytest.LogCaptureFixture) -> None:

@@ -50,6 +50,13 @@ def test_the_secrets_of_a_machine_are_the_apps(name: str) -> None:
     assert found[-1] == EXPECTED["machines"][name]["v1Secret"]
 
 
+def test_a_file_that_was_sealed_when_the_id_came_from_elsewhere_opens() -> None:
+    person = {"host": "h", "user": "ada", "home": "/home/ada"}
+    now = list(secrets_of(Machine(ids=("dbus", "etc"), **person)))
+    for ids in (("etc",), (), ("",)):
+        assert next(secrets_of(Machine(ids=ids, **person))) in now[1:]
+
+
 def scheme(case: dict[str, Any]) -> str | None:
     """What opens the file here; the app tries less."""
     same = [one for one in RECORDED if one["file"] == case["file"] and "scheme" in one]

@@ -26,6 +26,8 @@ OTHER = Machine(ids=("another",), host="host", user="bob", home="/home/bob")
 X = "source_bearer::ws::x"
 K = "llm_api_key::k"
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "credentials"
+
 Entries = dict[str, Any]
 
 
@@ -85,6 +87,27 @@ async def test_a_change_in_the_moment_of_ours_is_kept(house: House, monkeypatch:
     values = {account: entry["value"] for account, entry in stored(house).items()}
     assert values == {X: "two", **{f"llm_api_key::t{n}": str(n) for n in (1, 2, 3)}}
     assert [event["origin"]["kind"] for event in house.heard("credentials")] == ["client", *["disk"] * 3, "client"]
+
+
+async def test_a_second_writer_takes_nothing_back(house: House) -> None:
+    """The app reads the file once: of two of them, the second wrote without what the first had added."""
+    recorded = json.loads((GOLDEN / "store-rules.json").read_bytes())["twoWriters"]
+    assert recorded["steps"] == ["A writes one", "B reads", "A writes two", "B writes three"]
+    names = {name: f"llm_api_key::{name}" for name in ("one", "two", "three")}
+    rewrite(house, lambda entries: entries.update({names["one"]: {"value": "1"}}))
+    await house.home.look_at_credentials()
+    rewrite(house, lambda entries: entries.update({names["two"]: {"value": "2"}}))
+    await put(house, names["three"], "3")
+    assert sorted(stored(house)) == sorted(names.values())
+    assert recorded["fileEndsWith"] == ["one", "three"]
+
+
+async def test_a_file_that_others_could_read_is_closed_to_them(house: House) -> None:
+    """The app leaves it open."""
+    await put(house, K, "1")
+    (house.config / FILE).chmod(0o644)
+    await put(house, K, "2")
+    assert (house.config / FILE).stat().st_mode & 0o777 == 0o600
 
 
 async def test_changes_that_wait_together_share_one_writing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
