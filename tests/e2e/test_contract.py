@@ -769,6 +769,9 @@ GOOD: Values = {
     "content": {"text": "x"},
     "event": {"type": "text_delta"},
     "keep": 0,
+    "mode": "safe",
+    "tool": "Read",
+    "input": {},
 }
 
 

@@ -225,6 +225,9 @@ async def test_the_three_modes_and_their_spellings_answer(client: Wire) -> None:
         await asked(client, "ls", mode="readonly")
     with pytest.raises(Failed, match="NotFound"):
         await asked(client, "ls", session="260102-nobody-here")
+    with pytest.raises(Failed, match="InvalidParams") as refused:
+        await asked(client, "ls", session="../x")
+    assert refused.value.error["data"]["issues"][0]["path"] == "session"
     with pytest.raises(Failed, match="InvalidParams"):
         await client.call("permissions/check", {"mode": "safe", "tool": "Bash", "input": {}, "session": SESSION})
 
