@@ -44,7 +44,7 @@ class Served:
 
     @classmethod
     @asynccontextmanager
-    async def start(cls, base: Path) -> AsyncIterator[Served]:
+    async def start(cls, base: Path, network: Network | None = None) -> AsyncIterator[Served]:
         """Serve a new workspace with one session. XDG_RUNTIME_DIR must be short: a socket lies there."""
         root, config = base / "ws", base / "cfg"
         (config / "craftd").mkdir(parents=True)
@@ -56,7 +56,7 @@ class Served:
         registry = {"workspaces": [entry], "activeWorkspaceId": WORK, "activeSessionId": None}
         (config / "config.json").write_text(json.dumps(registry))
         places, guard = rendezvous.find(str(config)), Guard(AppLock(config), time.monotonic)
-        daemon = core.Daemon(places, False, False, guard, Network(), Auth(Tokens(places)))
+        daemon = core.Daemon(places, False, False, guard, network or Network(), Auth(Tokens(places)))
         running = asyncio.create_task(daemon.run())
         try:
             async with asyncio.timeout(10):
@@ -139,7 +139,8 @@ FOLLOWED = (*NOUNS, "workspaces")
 
 
 def scoped(method: str, params: Record) -> Record:
-    return params if method.startswith(("workspaces/", "daemon/")) else {"workspace": WORK, **params}
+    elsewhere = ("workspaces/", "daemon/", "blobs/", "credentials/")
+    return params if method.startswith(elsewhere) else {"workspace": WORK, **params}
 
 
 async def state_of(call: Call) -> State:
