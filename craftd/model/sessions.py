@@ -297,7 +297,7 @@ def after_edit(
     new = _counting(header, counters)
     if news:
         new = _read(new) if viewed else {**new, "hasUnread": True}
-    if counters.last_final_id is None and new.get("hasUnread") is True:
+    if counters.last_final_id is None and "lastFinalMessageId" in header and new.get("hasUnread") is True:
         new["hasUnread"] = False
     if new.get("lastReadMessageId") in removed:
         if new.get("hasUnread") is True or counters.last_final_id is None:

@@ -171,7 +171,8 @@ class SessionUnit(Unit):
         """Stage that some lines go away, and *header* if more changed than what follows from that."""
         base = header if header is not None else self.header
         assert base is not None
-        removed = {id for position in positions if (id := self.draft.id_of(position)) is not None}
+        read = base.get("lastReadMessageId")
+        removed = {read} if read and any(self.draft.id_of(position) == read for position in positions) else ()
         self.draft.take_out(positions)
         self.change(sessions.after_edit(base, self.draft.counters, removed))
 

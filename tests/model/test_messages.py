@@ -6,14 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from craftd.model.json_text import utf16_length
+from craftd.model import patch as patches
+from craftd.model.json_text import equal, utf16_length
 from craftd.model.messages import (
     MESSAGE_TYPES,
     Counters,
     is_message,
     normalise,
+    patched,
     preview,
     validate,
+    validate_change,
 )
 from craftd.model.portable import parse_line
 from tests.model import golden
@@ -144,3 +147,44 @@ def test_a_message_of_a_type_from_the_future_is_fine() -> None:
 
 def test_a_type_that_is_no_text_makes_no_message() -> None:
     assert not is_message({"type": ["user"], "content": ""})
+
+
+# Changes of stored messages
+
+
+def test_a_patch_leaves_members_where_they_stood_and_puts_new_ones_before_the_type() -> None:
+    stored = {"id": "m", "content": "old", "odd": None, "timestamp": 5, "type": "tool"}
+    new = patched(stored, {"set": {"content": "new", "toolResult": "r"}, "unset": ["/odd"]})
+    assert list(new.items()) == [
+        ("id", "m"), ("content", "new"), ("timestamp", 5), ("toolResult", "r"), ("type", "tool"),
+    ]  # fmt: skip
+    elsewhere = {"type": "user", "id": "m", "content": "c"}
+    assert list(patched(elsewhere, {"set": {"hidden": True}})) == ["type", "id", "content", "hidden"]
+
+
+def test_a_patch_stores_no_live_state_and_leaves_what_is_stored_of_it() -> None:
+    stored = {"id": "m", "content": "c", "isPending": False, "type": "user"}
+    patch = {"set": {"isStreaming": True, "role": "user", "isPending": True}}
+    assert patched(stored, patch) == {**stored, "isPending": True}
+
+
+@given(message_records, records)
+def test_a_patched_message_is_what_the_patch_says(record: dict[str, Any], members: dict[str, Any]) -> None:
+    set = {name: value for name, value in members.items() if name not in ("isStreaming", "isPending", "role")}
+    assert equal(patched(record, {"set": set}), patches.apply(record, {"set": set}))
+
+
+@pytest.mark.parametrize(
+    ("change", "paths"),
+    [
+        ({"toolName": "t"}, []),
+        ({"id": "n"}, ["id"]),
+        ({"type": ""}, ["type"]),
+        ({"content": None}, ["content"]),
+        ({"badges": [1]}, ["badges.0"]),
+        ({"n": [float("inf")]}, [""]),
+    ],
+)
+def test_only_what_a_change_makes_wrong_is_wrong(change: dict[str, Any], paths: list[str]) -> None:
+    old = {"id": "m", "content": "c", "timestamp": "then", "type": "user"}
+    assert [issue.path for issue in validate_change(old, {**old, **change})] == paths

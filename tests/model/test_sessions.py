@@ -18,7 +18,11 @@ from craftd.model.sessions import (
     STATES,
     VOLATILE,
     ZERO_USAGE,
+    after_edit,
+    cleared,
+    following,
     header_line,
+    marked_read,
     matches_state,
     new_header,
     ordered,
@@ -347,3 +351,73 @@ def test_the_provider_folder_is_fixed_once_there_are_messages() -> None:
     for used in ({"messageCount": 1}, {"sdkSessionId": "x"}):
         before = old | used
         assert [issue.path for issue in validate({**before, "sdkCwd": "/b"}, before)] == ["sdkCwd"]
+
+
+# What follows from messages that were changed or taken away
+
+READ = {
+    "id": "s",
+    "name": "N",
+    "lastReadMessageId": "a1",
+    "hasUnread": False,
+    "messageCount": 3,
+    "lastFinalMessageId": "a1",
+}
+
+
+def counted(count: int, final: str | None = None, **more: Any) -> Counters:
+    return Counters(count=count, last_final_id=final, **more)
+
+
+def test_counts_follow_an_edit_and_times_do_not() -> None:
+    header = {**READ, "lastMessageAt": 9, "lastUsedAt": 9, "preview": "p", "lastMessageRole": "assistant", "odd": None}
+    new = after_edit(header, counted(2, "a1", last_role="user", last_timestamp=5), ())
+    assert new == {
+        "id": "s", "lastUsedAt": 9, "lastMessageAt": 9, "name": "N", "lastReadMessageId": "a1", "hasUnread": False,
+        "odd": None, "messageCount": 2, "lastMessageRole": "user", "lastFinalMessageId": "a1",
+    }  # fmt: skip
+    assert list(new) == list(ordered(new))
+
+
+@pytest.mark.parametrize(
+    ("unread", "final", "expected"),
+    [
+        (False, "a0", {"lastReadMessageId": "a0", "hasUnread": False}),
+        (False, None, {"hasUnread": False}),
+        (True, "a2", {"hasUnread": True}),
+        (True, None, {"hasUnread": False}),
+    ],
+)
+def test_the_mark_of_what_was_read_moves_with_the_last_final_message(
+    unread: bool, final: str | None, expected: dict[str, Any]
+) -> None:
+    new = after_edit({**READ, "hasUnread": unread}, counted(2, final), {"a1"})
+    assert {name: new[name] for name in ("lastReadMessageId", "hasUnread") if name in new} == expected
+
+
+def test_a_session_marked_as_unread_by_hand_stays_so_without_a_final_message() -> None:
+    header = {"id": "s", "hasUnread": True, "messageCount": 2}
+    assert after_edit(header, counted(1), {"m1"})["hasUnread"] is True
+
+
+def test_a_message_that_becomes_final_makes_the_session_unread_unless_it_is_viewed() -> None:
+    assert after_edit(READ, counted(3, "a2"), (), news=True)["hasUnread"] is True
+    seen = after_edit(READ, counted(3, "a2"), (), news=True, viewed=True)
+    assert (seen["hasUnread"], seen["lastReadMessageId"]) == (False, "a2")
+    final = {"id": "a2", "type": "assistant", "content": ""}
+    assert following(READ, counted(4, "a2"), [final])["hasUnread"] is True
+    seen = following(READ, counted(4, "a2"), [final], viewed=True)
+    assert (seen["hasUnread"], seen["lastReadMessageId"]) == (False, "a2")
+
+
+def test_marking_as_read_changes_nothing_twice() -> None:
+    marked = marked_read({**READ, "hasUnread": True, "lastFinalMessageId": "a3"})
+    assert (marked["hasUnread"], marked["lastReadMessageId"]) == (False, "a3")
+    assert marked_read(marked) is marked
+    assert marked_read(bare := {"id": "s", "hasUnread": None}) is bare
+
+
+def test_clearing_ends_the_provider_s_conversation() -> None:
+    assert cleared({"id": "s", "sdkSessionId": "x", "sdkCwd": "/c"}) == {
+        "id": "s", "sdkCwd": "/c", "tokenUsage": ZERO_USAGE,
+    }  # fmt: skip

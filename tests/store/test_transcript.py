@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from craftd.model.portable import dump_line
 from craftd.store import disk, lines
+from craftd.store import rewrite as rewrite_module
 from craftd.store.atomic import ForeignWrite
 from craftd.store.lines import compare_body
 from craftd.store.transcript import Stale, Transcript
@@ -483,6 +484,48 @@ def test_a_change_of_ours_that_a_foreign_save_takes_back_is_handed_back(
     assert transcript.reload().reverted == ((1, changed),)
     save(path, path.read_bytes().replace(b"text", b"edited by them"))
     assert transcript.reload().changed == (0, 1)
+
+
+@SAVES
+@pytest.mark.parametrize("at_the_end", [True, False])
+def test_a_line_that_we_took_out_and_an_older_copy_brings_back_is_told(
+    path: Path, transcript: Transcript, save: Save, at_the_end: bool
+) -> None:
+    append(transcript, message("m3"))
+    seen_by_the_app = path.read_bytes()
+    transcript.rewrite(transcript.header, replaced={1: line(message("m2", "changed by us"))})
+    transcript.rewrite(transcript.header, replaced={2 if at_the_end else 1: None})
+    save(path, renamed(seen_by_the_app))
+    assert transcript.reload().returned == ((2,) if at_the_end else (1,))
+
+
+def test_a_line_that_is_back_as_something_else_is_theirs(path: Path, transcript: Transcript) -> None:
+    seen_by_the_app = path.read_bytes()
+    transcript.rewrite(transcript.header, replaced={1: None})
+    by_rename(path, renamed(seen_by_the_app).replace(line(message("m2")), line(message("m2", "theirs"))))
+    foreign = transcript.reload()
+    assert (foreign.returned, foreign.appended) == ((), (1,))
+    transcript.rewrite(transcript.header, replaced={1: None})
+    append(transcript, message("m2"))  # appended again, it is ours again
+    by_rename(path, renamed(path.read_bytes()))
+    assert transcript.reload().returned == ()
+
+
+def test_an_edit_costs_a_look_at_few_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = new_session(tmp_path, *(f"m{number}" for number in range(500)))
+    transcript = opened(path)
+    append(transcript, {**message("a"), "type": "assistant"})
+    parsed: list[bytes] = []
+    parse = rewrite_module.parse_line
+    monkeypatch.setattr(
+        rewrite_module, "parse_line", lambda data, directory: (parsed.append(data), parse(data, directory))[1]
+    )
+    for position in (0, 250, 499):
+        transcript.rewrite(transcript.header, replaced={position: line(message(f"m{position}", "new"))})
+    transcript.rewrite(transcript.header, replaced=dict.fromkeys(range(100, 400)))
+    assert len(parsed) < 20
+    monkeypatch.undo()
+    assert_equal_to_the_file(transcript)
 
 
 def test_a_save_that_only_appends_or_only_changes_line_1_is_not_parsed_again(
