@@ -34,6 +34,7 @@ class Address:
         token: str | None,
         tls: SSLContext | None,
         start: bool,
+        executor: bool,
     ) -> None:
         self._url = url
         self._places = rendezvous.find()
@@ -43,6 +44,7 @@ class Address:
         self._token = token
         self._tls = tls
         self._start = start
+        self._roles = ["viewer", "executor"] if executor else ["viewer"]
 
     async def dial(self, heard: Heard, lost: Callable[[Connection], None], *, may_start: bool) -> Connection:
         """A connection that is ready for requests.
@@ -64,7 +66,7 @@ class Address:
                 if token is not None:
                     options["token"] = token
                 await transport.dial(self._url, connection.over, token, self._tls)
-            await connection.initialize(self._name, options, _here() if self._near else [])
+            await connection.initialize(self._name, options, _here() if self._near else [], self._roles)
         except OSError as error:
             connection.abort("given up")
             raise NotReached(f"{self._url}: {error}") from None

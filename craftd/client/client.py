@@ -35,6 +35,7 @@ def connect(
     token: str | None = None,
     tls: SSLContext | None = None,
     start: bool = True,
+    executor: bool = False,
     reconnect: bool = True,
     patience: float = PATIENCE,
     on_connection: Callable[[bool], None] | None = None,
@@ -46,12 +47,13 @@ def connect(
     name: who is shown in `craftd status`. workspaces: ids or folders; with exactly one, calls need not name it; None:
     those of the working directory. token: for TCP and WebSocket; on this machine the one in the configuration folder
     is taken by itself. tls: for tcps and wss, when not the system's certificates decide.
+    executor: this program does the work of sessions, and may publish what is not stored.
     reconnect: connect again when the connection is lost, at once if there are subscriptions, else with the next call.
     patience: seconds that a call waits for a connection. on_connection: called with False when the connection is lost
     and with True when it is back.
     Raises: NotReached, CallFailed, ConnectionLost.
     """
-    address = Address(url, name=name, workspaces=workspaces, token=token, tls=tls, start=start)
+    address = Address(url, name=name, workspaces=workspaces, token=token, tls=tls, start=start, executor=executor)
     return Connecting(lambda: Client(address, reconnect=reconnect, patience=patience, on_connection=on_connection))
 
 
@@ -107,7 +109,7 @@ class Client(Calls):
         await self._line.open()
 
     async def close(self) -> None:
-        """Hang up. Iterators end; calls that wait fail."""
+        """Hang up. Iterators and calls that wait fail with ConnectionLost."""
         await self._line.close()
 
     @property

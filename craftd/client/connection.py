@@ -63,15 +63,17 @@ class Connection:
         self._transport = Transport(codec, self._receive, self._end)
         return self._transport
 
-    async def initialize(self, name: str, options: Mapping[str, Any], folders: list[dict[str, str]]) -> None:
+    async def initialize(
+        self, name: str, options: Mapping[str, Any], folders: list[dict[str, str]], roles: list[str]
+    ) -> None:
         """Raises: CallFailed, ConnectionLost."""
         params = {
             "processId": os.getpid(),
             "rootUri": None,
             "workspaceFolders": folders,
             "clientInfo": {"name": name, "version": VERSION},
-            "capabilities": {"experimental": {"craft": {"protocol": PROTOCOL}}},
-            "initializationOptions": {"craft": {member: it for member, it in options.items() if it is not None}},
+            "capabilities": {"experimental": {"craft": {"protocol": PROTOCOL, "roles": roles}}},
+            "initializationOptions": {"craft": options},
         }
         self.server = await self.request("initialize", params).future
         self.welcome = self.server.get("capabilities", {}).get("experimental", {}).get("craft", {})
