@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from craftd.client.events import Reconnected as Reconnected
     from craftd.client.failures import CallFailed as CallFailed
     from craftd.client.failures import ConnectionLost as ConnectionLost
+    from craftd.client.files import Changed as Changed
+    from craftd.client.files import download as download
+    from craftd.client.files import upload as upload
     from craftd.client.launch import NotReached as NotReached
     from craftd.client.mirror import Mirror as Mirror
 
@@ -19,6 +22,7 @@ _WHERE = {
     "client": ("Client", "connect"),
     "events": ("Events", "Lapsed", "Position", "Reconnected"),
     "failures": ("CallFailed", "ConnectionLost"),
+    "files": ("Changed", "download", "upload"),
     "launch": ("NotReached",),
     "mirror": ("Mirror",),
 }

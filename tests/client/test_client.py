@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from craftd.client import CallFailed, Client, ConnectionLost, NotReached, connect, launch
+from craftd.client import CallFailed, Changed, Client, ConnectionLost, NotReached, connect, download, launch, upload
 from craftd.client.errors import (
     NotFound,
     TooLarge,
@@ -129,6 +129,24 @@ async def test_a_message_that_is_too_large_is_that_and_the_client_goes_on(client
     with pytest.raises(TooLarge):
         await client.sessions.create(value={"name": "x" * (17 << 20)})
     assert (await client.sessions.list())["items"] == []
+
+
+async def test_a_large_file_goes_in_and_comes_out_in_pieces(client: Client, daemon: Daemon, tmp_path: Path) -> None:
+    data = os.urandom(2_500_000)
+    (tmp_path / "plan.pdf").write_bytes(data)
+    for source in (data, tmp_path / "plan.pdf"):
+        await client.files.write(workspace="ws", path="plan.pdf", content=await upload(client, source))
+        assert (daemon.base / "ws" / "plan.pdf").read_bytes() == data
+    pieces = [piece async for piece in download(client, workspace="ws", path="plan.pdf")]
+    assert len(pieces) > 2
+    assert b"".join(pieces) == data
+    await client.files.write(workspace="ws", path="empty", content={"text": ""})
+    assert [piece async for piece in download(client, workspace="ws", path="empty")] == []
+    reading = download(client, workspace="ws", path="plan.pdf")
+    await anext(reading)
+    (daemon.base / "ws" / "plan.pdf").write_bytes(data + b"more")
+    with pytest.raises(Changed):
+        await anext(reading)
 
 
 async def test_whoever_stops_waiting_takes_the_request_back(tmp_path: Path) -> None:
