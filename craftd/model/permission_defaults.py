@@ -37,9 +37,7 @@ _GIT = (
 _VERBS: tuple[tuple[str, str, str], ...] = (
     ("npm", "ls list view info show outdated audit explain why search root prefix", "asks about packages"),
     ("pnpm", "ls list outdated audit why root", "asks about packages"),
-    ("yarn", "list info why outdated", "asks about packages"),
     ("pip3?", "list show freeze check index", "asks about packages"),
-    ("uv", "tree", "asks about packages"),
     ("cargo", "search version", "asks about packages"),
     ("go", "list version env doc", "asks about packages"),
     ("gem", "list info search", "asks about packages"),
@@ -54,7 +52,7 @@ _VERBS: tuple[tuple[str, str, str], ...] = (
     ("tar", "-tf -tvf -tzf -tjf -tJf tf tvf tzf --list", "lists an archive"),
     ("unzip", "-l -v -Z", "lists an archive"),
     ("command", "-v -V", "says where a program is"),
-    ("(?:node|npm|pnpm|yarn|python3?|ruby|perl|php|java|rustc|cargo|gcc|clang|make|cmake)", "--version", "says which"),
+    ("(?:node|npm|pnpm|python3?|ruby|perl|php|java|rustc|cargo|gcc|clang|make|cmake)", "--version", "says which"),
 )
 
 

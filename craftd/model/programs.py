@@ -217,6 +217,8 @@ def _git(arguments: tuple[Word, ...]) -> str | None:
         given = text.partition("=")[0]
         if given.startswith("--") and len(given) > 2 and any(name.startswith(given) for name in _GIT_NEVER):
             return text
+    if verb == "ls-remote" and any(re.match(r"-[^-]*u", text) for text in rest):
+        return "-u"
     if verb == "grep" and any(re.match(r"-[^-]*O", text) for text in rest):
         return "-O"
     if verb in ("format-patch", "archive") or (verb == "diff" and "-o" in rest):
@@ -276,6 +278,9 @@ def _gh(arguments: tuple[Word, ...]) -> str | None:
 
 def _tar(arguments: tuple[Word, ...]) -> str | None:
     first = arguments[0].text if arguments else ""
+    for word in arguments:
+        if ":" in word.text:  # an archive on another machine
+            return word.text
     if "t" not in first.lstrip("-") and first != "--list":
         return first or "nothing to do"
     return _options(
@@ -286,12 +291,29 @@ def _tar(arguments: tuple[Word, ...]) -> str | None:
     )(tuple(Word(f"-{first}") if i == 0 and not first.startswith("-") else w for i, w in enumerate(arguments)))
 
 
+def _ip(arguments: tuple[Word, ...]) -> str | None:
+    """Its words may be abbreviated, so what is to be done must be spelt out."""
+    words = [word.text for word in arguments if not word.text.startswith("-")]
+    for word in arguments:
+        if (
+            word.text.lstrip("-").startswith("b")
+            and word.text.startswith("-")
+            and "batch".startswith(word.text.strip("-"))
+        ):
+            return word.text
+    if len(words) > 1 and words[1] not in ("show", "list", "ls", "get", "help"):
+        return words[1]
+    return words[0] if words[:1] and words[0] in ("netns", "vrf") and len(words) > 2 else None
+
+
 def _go(arguments: tuple[Word, ...]) -> str | None:
     return next(
         (
             word.text
             for word in arguments
-            if re.fullmatch(r"--?(?:w|u|toolexec|vettool|exec|o|overlay|mod|modfile|fix)(?:=.*)?", word.text)
+            if re.fullmatch(
+                r"--?(?:w|u|toolexec|vettool|exec|export|compiled|o|overlay|mod|modfile|fix)(?:=.*)?", word.text
+            )
         ),
         None,
     )
@@ -312,10 +334,10 @@ _CURL = _options(
     valued="AbeHmuxyYzwC",
 )
 
+_GREP = _options(long="filter pager save-config")  # of ugrep, which may be called grep
 _FIND = _options(words="-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
 _FD = _options(long="exec exec-batch", short="xX", valued="deEtcSo")
 _SORT = _options(long="output compress-program files0-from", short="o", valued="kStT")
-_IP_WORDS = "add del delete set flush change replace append exec save restore netns -b -batch --batch"
 
 _PROGRAMS: Final[Mapping[str, Look]] = {
     "find": _FIND,
@@ -333,7 +355,7 @@ _PROGRAMS: Final[Mapping[str, Look]] = {
     "gawk": _awk,
     "mawk": _awk,
     "nawk": _awk,
-    "yq": _options(long="inplace in-place split-exp split-exp-file", short="is"),
+    "yq": _options(long="inplace in-place split-exp split-exp-file security-enable-system-operator", short="is"),
     "xxd": _options(short="r", valued="clgosR", positionals=1),
     "shuf": _options(long="output", short="o", valued="ni"),
     "iconv": _options(long="output", short="o", valued="ft"),
@@ -347,15 +369,21 @@ _PROGRAMS: Final[Mapping[str, Look]] = {
     "date": _date,
     "hostname": _options(long="file boot", short="Fb", positionals=0),
     "ifconfig": _options(positionals=1),
-    "ss": _options(long="kill", short="K"),
-    "ip": _options(words=_IP_WORDS, long="batch"),
+    "ss": _options(long="kill diag", short="KD"),
+    "ip": _ip,
     "route": _options(words="add del delete flush change"),
     "npm": _options(words="fix --fix set delete", long="fix"),
     "pnpm": _options(words="fix --fix set delete", long="fix"),
     "yarn": _options(words="fix --fix set delete", long="fix"),
     "gh": _gh,
     "git": _git,
+    "grep": _GREP,
+    "egrep": _GREP,
+    "fgrep": _GREP,
     "tar": _tar,
+    "kubectl": _options(long="kubeconfig output-directory"),
+    "systemctl": _options(long="host machine root image", short="HM"),
+    "apt": _options(long="option config-file", short="oc"),
     "go": _go,
     "curl": _CURL,
 }

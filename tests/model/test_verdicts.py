@@ -140,6 +140,10 @@ def test_nothing_is_asked_where_everything_is_allowed(mode: Mode) -> None:
 
 
 HOLES = [
+    "ip link se x down", "ip a a 1.2.3.4 dev x", "ip l s x down", "ip netns exec x rm", "ip -ba f", "ss -D f",
+    "git ls-remote -u x y", "kubectl get pods --kubeconfig=x", "kubectl cluster-info dump --output-directory=x",
+    "systemctl status -H x", "apt show x -o Apt::Pager=x", "tar -tf x:y", "go list -export ./...", "go env -w A=b",
+    "yq --security-enable-system-operator '.a' f", "grep --filter='*:x' y", "yarn --version", "uv tree",
     "rm -rf build --help", "git branch -D main", "git branch new", "git tag x", "git tag -d x",
     "git -c core.pager=x log", "git log --output=f", "git log --outp=f", "git diff --ext-diff", "git grep -Ovi x",
     "git config user.name x", "git remote add x y", "git stash drop", "git reflog expire --all",
@@ -188,8 +192,8 @@ READING = [
     "# look\nls # here\npwd", "! ls", "(ls; pwd)", "cd src && ls", "echo 'it is $5'", "grep \"a$\" f",
     "grep -r \"x\\.y\" .", "echo \"\\$HOME\"", "date +%s", "date -d yesterday +%F", "tar -tzf a.tgz", "tar tvf a",
     "command -v ls", "python3 --version", "npm ls --depth=0", "gh pr view 5", "gh pr list", "jq .a f.json", "tree -L 2",
-    "du -sh .", "echo ä", "cat 'a b.txt'", "xxd -l 16 f", "docker ps -a", "uniq -f 2 f", "go list ./...",
-    "kubectl get pods", "diff a b",
+    "du -sh .", "echo ä", "cat 'a b.txt'", "xxd -l 16 f", "ip addr", "ip -4 route show", "ip route get 1.1.1.1",
+    "docker ps -a", "uniq -f 2 f", "go list ./...", "kubectl get pods", "diff a b",
 ]  # fmt: skip
 
 
@@ -206,8 +210,8 @@ DANGERS = [
     '{} "$(rm x)"', "{} <(rm x)", "{} >(rm x)", "{} $x", '{} "${{x}}"', "A=1 {}", "PATH=. {}", "sudo {}", "env A=1 {}",
     "xargs {}", "exec {}", "eval {}", "time {}", "nohup {}", "{{ {}; rm x; }}", "if {}; then rm x; fi", "f() {{ {}; }}",
     "{} <<E\nx\nE", "{} <<< x", "{}\rrm x", "{}\0", "{} \u202e", "{} # x\nrm x", "{} \\\n; rm x",
-    "while {}; do rm x; done", "bash -c '{}'", "coproc {}", "{} {{a,b}}", "{} 'unclosed", "case x in x) {};; esac",
-    "! rm {}", "alias ls=rm\n{}",
+    "while {}; do rm x; done", "bash -c '{}'", "coproc {}", "{} {{a,b}}", "case x in x) {};; esac", "! rm {}",
+    "alias ls=rm\n{}",
 ]  # fmt: skip
 
 
