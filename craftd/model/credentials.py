@@ -23,6 +23,9 @@ MARK: Final = "craftdWorkspace"
 MARGIN_MS: Final = 5 * 60 * 1000
 """What expires within that time is refreshed before it is used."""
 
+_NEVER: Final = 2**53
+"""ms since 1970 UTC: no time that a program can have meant."""
+
 _SOURCE = ("workspace", "source")
 
 OWNERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -109,7 +112,7 @@ class Stored:
         if not isinstance(entry, dict) or not isinstance(entry.get("value"), str):
             return cls(account, version, state="damaged")
         mark, expires, refresh = entry.get(MARK), entry.get("expiresAt"), entry.get("refreshToken")
-        known = isinstance(expires, int | float) and not isinstance(expires, bool) and expires > 0
+        known = isinstance(expires, int | float) and not isinstance(expires, bool) and 0 < expires < _NEVER
         return cls(
             account,
             version,

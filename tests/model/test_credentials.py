@@ -95,7 +95,8 @@ def test_an_entry_that_cannot_be_used_says_why() -> None:
     assert Stored.of("a", "text", "v").status(NOW) == "damaged"
     assert Stored.of("a", {"value": 1}, "v").status(NOW) == "damaged"
     assert status("source_oauth", value="") == "empty"
-    assert status("source_oauth", expiresAt=True) == "ready"
+    for never in (True, "soon", -1, float("inf"), 10**400, None):
+        assert status("source_oauth", expiresAt=never) == "ready"
 
 
 @pytest.mark.parametrize("case", [one for one in REFRESH if one["returned"] == "new"], ids=lambda case: case["name"])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from craftd.errors import Corrupt, CraftdError, InvalidState, NotFound, ReadOnly, Undecryptable
+from craftd.model import json_text
 from craftd.model import patch as patches
 from craftd.model.credentials import MARK
 from craftd.store import vault
@@ -87,6 +88,26 @@ async def test_a_change_in_the_moment_of_ours_is_kept(house: House, monkeypatch:
     values = {account: entry["value"] for account, entry in stored(house).items()}
     assert values == {X: "two", **{f"llm_api_key::t{n}": str(n) for n in (1, 2, 3)}}
     assert [event["origin"]["kind"] for event in house.heard("credentials")] == ["client", *["disk"] * 3, "client"]
+
+
+ODD: list[Entries] = [
+    {"value": "\ud800 half"}, {"value": "", "n": 10**40}, {"value": "x", "expiresAt": 1e300}, {"value": "\0\u2028"},
+    {"value": "x" * 300_000}, {"value": "x", "\ud800": [None, 1e400]}, {"value": "x", "a": {"b": {"c": [[[]]]}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ODD, ids=lambda entry: repr(entry)[:30])
+async def test_odd_values_are_kept_as_they_are(house: House, entry: Entries) -> None:
+    identity = identity_of(K)
+    assert identity is not None
+    await house.home.commit(SetCredential(origin=CLIENT, id=K, identity=identity, value=entry))
+    done = await house.home.commit(Reveal(origin=CLIENT, id=K))
+    await house.home.sync()
+    assert json_text.canonical(stored(house)[K]) == json_text.canonical(done.answer.entry)
+    assert json_text.canonical(done.answer.entry) == json_text.canonical(json_text.loads(json_text.dumps(entry)))
+    rewrite(house, lambda entries: entries.update({X: {**entry, "expiresAt": entry.get("n", 1e400)}}))
+    await house.home.sync()
+    assert house.home.vault.find(X) is not None
 
 
 async def test_a_second_writer_takes_nothing_back(house: House) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from craftd.errors import InvalidParams, NotFound, Ref
 from craftd.protocol.contract import Committed, Page, Updated
 from craftd.protocol.methods.credentials import (
@@ -70,6 +72,7 @@ async def delete(call: Call, params: DeleteCredential) -> Committed:
 async def status(call: Call, params: GetCredentialsStatus) -> CredentialsStatus:
     home: Home = call.scope
     await home.look_at_credentials()
+    kept = await asyncio.to_thread(home.vault.set_aside)
     known = home.vault.known
     visible = _visible(call)
     rows = [row for row in home.vault.index if visible is None or row.id in visible]
@@ -83,7 +86,7 @@ async def status(call: Call, params: GetCredentialsStatus) -> CredentialsStatus:
         file=VaultStatus(
             state=known.state,
             message=known.own_issues[0].message if known.own_issues else None,
-            set_aside=tuple(home.vault.set_aside()),
+            set_aside=tuple(kept),
         ),
         items=tuple(
             CredentialStatus(
