@@ -68,8 +68,8 @@ describe.each(Object.entries(WAYS))("over %s", (_, way) => {
     expect(data["resource"]).toEqual({ noun: "sessions", id: "260704-no-such", workspace: "ws" });
   });
 
-  test("a hundred calls at once are answered each with its own", async () => {
-    const names = Array.from({ length: 100 }, (_, number) => `Number ${number}`);
+  test("thirty calls at once are answered each with its own", async () => {
+    const names = Array.from({ length: 30 }, (_, number) => `Number ${number}`);
     const made = await Promise.all(names.map((name) => client.call("sessions/create", { value: { name } })));
     expect(made.map(({ item }) => item.value["name"])).toEqual(names);
   });
