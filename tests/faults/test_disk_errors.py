@@ -102,6 +102,9 @@ CHANGES = {
         SOURCE,
     ),
     "a changed skill": Change("skills/update", setting("r", description="New", content="New"), SKILL),
+    "other rules": Change(
+        "permissions/update", lambda _, n: {"id": "workspace", "patch": {"set": {"version": f"{n}"}}}
+    ),
     "a new file": Change("files/write", lambda _, n: file(n, "New")),
     "a changed file": Change("files/write", lambda _, n: file(n, "New"), FILE),
     "a changed file, by way of the pool": Change("files/write", lambda _, n: file(n, "x" * 300_000), FILE),

@@ -28,7 +28,7 @@ from craftd.workspace.workspace import Surroundings, Workspace
 PATIENCE = 20.0
 """Seconds: nothing here takes that long unless it never comes."""
 
-NOUNS = ("sessions", "projects", "sources", "skills", "statuses", "labels")
+NOUNS = ("sessions", "projects", "sources", "skills", "statuses", "labels", "permissions")
 
 CLIENT = Origin(kind="client", client="c-1")
 
@@ -301,7 +301,7 @@ class Mirror:
             del known[event["id"]]
             if noun == "sessions":
                 self.messages.pop(event["id"], None)
-        else:
+        elif verb == "didChange":
             for change in event["changes"]:
                 before = known[change["id"]]
                 known[change["id"]] = patches.apply(before, event["patch"])

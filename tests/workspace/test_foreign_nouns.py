@@ -55,6 +55,7 @@ FILES = {
     "projects": ("projects/atlas/config.json", project, "proj_0a1b2c3d", "name"),
     "sources": ("sources/tides/config.json", source, "tides", "name"),
     "skills": ("skills/tide/SKILL.md", skill, "tide", "description"),
+    "permissions": ("permissions.json", lambda version: text({"version": version}), "workspace", "version"),
 }
 """By noun: a file, what is in it for a text, the id of a record there, the member that holds the text."""
 
