@@ -265,4 +265,5 @@ test.each(SEEDS)(
     await Promise.all(running);
     await expectEqual(mirror, sessions);
   },
+  120_000,
 );
