@@ -263,7 +263,7 @@ CREDENTIALS = Noun(
     name="credentials",
     verbs=frozenset({"list", "delete"}),
     scope="global",
-    id_pattern=re.compile(r".{1,2000}", re.DOTALL),
+    id_pattern=re.compile(r".{0,2000}", re.DOTALL),
     id_member=None,
     fields=("type", "workspace", "workspaceName", "source", "connection", "platform", "account", "expiresAt"),
 )

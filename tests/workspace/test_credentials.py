@@ -233,7 +233,9 @@ def mirrored(events: list[Any]) -> dict[str, tuple[str, Any]]:
 
 
 IDS = (X, "source_oauth::two::x", "source_bearer::three::x", K, "messaging_bearer::ws::lark")
-ACCOUNTS = (X, "source_oauth::notes::x", "source_bearer::notes::x", K, "craft_oauth::global", "junk", "llm_oauth::a::b")
+ACCOUNTS = (X, "source_oauth::notes::x", "source_bearer::notes::x", K, "craft_oauth::global", "junk", "llm_oauth::a::b",
+    "", "\ud800", "llm_oauth::", "source_bearer::::x",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from craftd.errors import InvalidParams, NotFound, Ref
+from craftd.model.credentials import CREDENTIALS
 from craftd.protocol.contract import Committed, Page, Updated
 from craftd.protocol.methods.credentials import (
     CredentialsStatus,
@@ -35,7 +36,7 @@ async def list_credentials(call: Call, params: ListCredentials) -> Page:
 @handles
 async def set_credential(call: Call, params: SetCredential) -> Updated:
     home: Home = call.scope
-    id = _own(call, home.credential_id(params.id))
+    id = _own(call, params.id)
     identity = vault.identity_of(id)
     if identity is None:
         raise InvalidParams.of("id", "is no `<type>::<owner>` under which a credential can be stored")
@@ -60,7 +61,7 @@ async def delete(call: Call, params: DeleteCredential) -> Committed:
         vault.DeleteCredential(
             origin=call.origin,
             connection=call.connection,
-            id=_own(call, home.credential_id(params.id)),
+            id=_own(call, params.id),
             missing_ok=params.missing_ok,
             expected=params.expected_version,
         )
@@ -78,7 +79,7 @@ async def status(call: Call, params: GetCredentialsStatus) -> CredentialsStatus:
     rows = [row for row in home.vault.index if visible is None or row.id in visible]
     if params.id is not None:
         home.vault.require_open()
-        id = _own(call, home.credential_id(params.id))
+        id = _own(call, params.id)
         rows = [row for row in rows if row.id == id]
         if not rows:
             raise NotFound(Ref("credentials", id))
@@ -106,7 +107,7 @@ async def status(call: Call, params: GetCredentialsStatus) -> CredentialsStatus:
 @handles
 async def reveal(call: Call, params: RevealCredential) -> Revealed:
     home: Home = call.scope
-    id = _own(call, home.credential_id(params.id))
+    id = _own(call, params.id)
     done = await home.commit(vault.Reveal(origin=call.origin, connection=call.connection, id=id))
     secret: vault.Secret = done.answer
     return Revealed(id=id, version=secret.version, value=secret.entry, epoch=done.epoch, revision=done.revision)
@@ -122,7 +123,11 @@ def _visible(call: Call) -> frozenset[str] | None:
 
 
 def _own(call: Call, id: str) -> str:
-    """*id*, if the connection may know of it.  Raises: NotFound, as if there were none."""
+    """*id*, if the connection may know of it.  Raises: InvalidParams; NotFound, as if there were none."""
+    if CREDENTIALS.id_pattern.fullmatch(id) is None:
+        raise InvalidParams.of("id", "is too long")
+    home: Home = call.scope
+    id = home.credential_id(id)
     if call.grant.workspaces is not None:
         identity = vault.identity_of(id)
         if identity is None or not identity.of_workspace:
