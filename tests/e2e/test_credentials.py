@@ -323,7 +323,8 @@ async def test_a_credential_is_set_only_where_it_is_what_was_believed(daemon: Da
         (OURS, {}, "ValidationFailed"), (OURS, {"value": 5}, "ValidationFailed"),
         (OURS, {"value": "x", "expiresAt": "soon"}, "ValidationFailed"), ("nonsense", {"value": "x"}, "InvalidParams"),
         ("craft_oauth::global", {"value": "x"}, "InvalidParams"), ("source_bearer::a", {"value": "x"}, "InvalidParams"),
-        pytest.param("x" * 2001, {"value": "x"}, "InvalidParams", id="long"), ("source_bearer::a::b::c", {"value": "x"}, "InvalidParams"),
+        pytest.param("x" * 2001, {"value": "x"}, "InvalidParams", id="long"),
+        ("source_bearer::a::b::c", {"value": "x"}, "InvalidParams"),
         ("source_bearer::nowhere::x", {"value": "x"}, "NotFound"), (X, {"value": "x"}, "NotFound"),
     ],
 )  # fmt: skip
