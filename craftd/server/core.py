@@ -404,7 +404,11 @@ class Daemon:
                 if self.network is None:
                     spawn(self._serve_stdio())
                 else:
-                    server = await self._listen(self.network)
+                    try:
+                        server = await self._listen(self.network)
+                    except OSError:
+                        await self.home.close()  # else its tasks would be waited for
+                        raise
                 house = spawn(self._keep_house())
                 await self._stopping.wait()
                 house.cancel()
