@@ -136,7 +136,17 @@ def normalise(record: Record) -> Record:
 def patched(record: Record, patch: Patch) -> Record:
     """The stored message *record* after *patch*, its members where they stood and new ones before the last `type`."""
     new = {key: value for key, value in patches.apply(record, patch).items() if key in record or key not in _LIVE_ONLY}
-    if new.keys() <= record.keys() or next(reversed(record), None) != "type" or "type" not in new:
+    return _with_type_last(new, record)
+
+
+def merged(base: Record, mine: Record, theirs: Record) -> Record:
+    """Both changes of the stored message *base*, member by member; where both changed one, *theirs* stays."""
+    return _with_type_last(patches.merge(base, mine, theirs), theirs)
+
+
+def _with_type_last(new: Record, old: Record) -> Record:
+    """*new*, with `type` at its end if *old* has it there: that is where the app writes it."""
+    if new.keys() <= old.keys() or next(reversed(old), None) != "type" or "type" not in new:
         return new
     return {**{key: value for key, value in new.items() if key != "type"}, "type": new["type"]}
 

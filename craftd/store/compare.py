@@ -28,7 +28,8 @@ class Foreign:
     """A foreign write, as `Transcript.reload` found it. Positions are those of the reloaded transcript.
 
     appended, changed: positions of new lines and of lines with another content. changed_from: what each of the latter
-    said before, None where that cannot be found any more. deleted: ids of lines that are gone for good.
+    said before, None where that cannot be found any more; bases: what it had said before we first changed it, None
+    where we did not. deleted: ids of lines that are gone for good.
     lost_own: lines (without LF) that we had acknowledged since opening and that their save dropped. reverted:
     (position, our line) where their save brought back what a line said before we changed it. Both are to be put back.
     unrecoverable: how many of those could not be found any more. returned: positions, among those appended, of lines
@@ -42,6 +43,7 @@ class Foreign:
     appended: tuple[int, ...] = ()
     changed: tuple[int, ...] = ()
     changed_from: tuple[bytes | None, ...] = ()
+    bases: tuple[bytes | None, ...] = ()
     deleted: tuple[str, ...] = ()
     lost_own: tuple[bytes, ...] = ()
     reverted: tuple[tuple[int, bytes], ...] = ()
@@ -58,6 +60,8 @@ class Ours:
         """The latest lines by digest, oldest first, REMEMBERED_BYTES at most."""
         self.earlier: dict[str, tuple[int, ...]] = {}
         """For each line we changed, by id, the digests it had before: the first, and the latest."""
+        self.bases: dict[str, bytes] = {}
+        """What each of them said before we first changed it; REMEMBERED_BYTES at most, oldest first."""
         self._gone: dict[str, tuple[int, ...]] = {}
         """The same for each line we took out, with the last one; oldest first."""
         self._latest: dict[str, int] = {}
@@ -81,8 +85,8 @@ class Ours:
         if len(self._latest) > 2 * len(self.lines):
             self._latest = {identity: digest for identity, digest in self._latest.items() if digest in self.lines}
 
-    def edited(self, old: Table, edits: Iterable[Edit]) -> None:
-        """The lines of *old* were changed by *edits*."""
+    def edited(self, old: Table, edits: Iterable[Edit], line_of: Callable[[int], bytes | None]) -> None:
+        """The lines of *old* were changed by *edits*; line_of: the bytes at an old position, None = not there."""
         for edit in edits:
             for position in edit.positions[-REMEMBERED_GONE:]:
                 identity = old.ids[position]
@@ -91,10 +95,15 @@ class Ours:
                     forms = (first, *later[-REMEMBERED_FORMS:])
                     if edit.line is None:
                         self._gone[identity] = forms
+                        self.bases.pop(identity, None)
                     else:
                         self.earlier[identity] = forms
+                        if identity not in self.bases and (line := line_of(position)) is not None:
+                            self.bases[identity] = line
                 if edit.line is not None:
                     self.remember(edit.line, identity)
+        while len(self.bases) > 1 and sum(map(len, self.bases.values())) > REMEMBERED_BYTES:
+            del self.bases[next(iter(self.bases))]
         for identity in list(self._gone)[: max(0, len(self._gone) - REMEMBERED_GONE)]:
             del self._gone[identity]
 

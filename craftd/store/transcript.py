@@ -28,6 +28,7 @@ from craftd.store.lines import Body, Scan, read_head
 from craftd.store.locate import locate, scan_file
 from craftd.store.reading import RECENT, Reading
 from craftd.store.rewrite import Prepared, body_after, copy_body, edits_for
+from craftd.store.table import Table
 
 
 class Stale(Exception):
@@ -186,7 +187,8 @@ class Transcript(Reading):
         else:
             foreign = compared(old, found.table, *headers, earlier=self._ours.earlier, line_of=self._old_line)
         returned = tuple(position for position in foreign.appended if self._ours.took_out(found.table, position))
-        foreign = evolve(foreign, returned=returned)
+        bases = tuple(self._ours.bases.get(found.table.ids[position] or "") for position in foreign.changed)
+        foreign = evolve(foreign, returned=returned, bases=bases)
         for position in foreign.appended:
             # Ours from an append that met theirs: in the file, and the caller's next try only confirms it.
             found.table.own[position] = found.table.digests[position] in self._unsure
@@ -343,8 +345,9 @@ class Transcript(Reading):
                 raise
             finally:
                 prepared.release()
+            old = self._fd, self._table, self._head.body
+            self._ours.edited(self._table, prepared.edits, lambda at: _line_at(*old, at))
             disk.close_last(self._fd, self.fingerprint.size)
-            self._ours.edited(self._table, prepared.edits)
             appended = len(data) + self._length - prepared.length
             self._unfolded = self._unfolded + len(data) if prepared.first_line is None else 0 if counted else appended
             self._fd, self.fingerprint, self._poisoned = appender, known, False
@@ -382,6 +385,11 @@ class Transcript(Reading):
 
     def _parsed(self, lines: Sequence[bytes]) -> list[Record]:
         return [parse_line(line, self.directory) for line in lines]
+
+
+def _line_at(fd: int, table: Table, body: int, position: int) -> bytes | None:
+    line = os.pread(fd, table.lengths[position], body + table.offsets[position])
+    return line if hash(line) == table.digests[position] else None
 
 
 def _text(lines: Sequence[bytes], ended: bool) -> bytes:

@@ -1,7 +1,7 @@
 """What we acknowledged and a foreign save undid: it is done again.
 
-A program that saves the whole file from an older copy knows nothing of what happened since. Only what is again exactly
-as it was before our change counts as undone by mistake; anything else is an edit of theirs and stays.
+A program that saves the whole file from an older copy knows nothing of what happened since. A message that is again
+exactly as it was before our change was undone by mistake; one that is something else is merged, member by member.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from craftd.model import messages
+from craftd.model import patch as patches
 from craftd.model.portable import parse_line
 from craftd.model.records import Record
 from craftd.store.compare import Foreign
@@ -24,11 +26,15 @@ if TYPE_CHECKING:
 
 @frozen
 class Debt:
-    """One message. record: what it has to be, None = not there. instead: hash of the line there is, None = none."""
+    """One message. record: what it has to be, None = not there. instead: hash of the line there is, None = none.
+
+    base: what it was before we changed it, where what is there is theirs: to be merged with what we made of it.
+    """
 
     id: str
     record: Record | None
     instead: int | None = None
+    base: Record | None = None
 
 
 def owed(foreign: Foreign, transcript: Transcript) -> list[Debt]:
@@ -37,6 +43,12 @@ def owed(foreign: Foreign, transcript: Transcript) -> list[Debt]:
     for line in foreign.lost_own:
         record = parse_line(line, transcript.directory)
         found.append(Debt(record["id"], record))
+    changed = zip(foreign.changed, foreign.changed_from, foreign.bases, strict=True)
+    for position, ours, base in changed:
+        id = transcript.id_of(position)
+        if id is not None and ours is not None and base is not None:
+            records = parse_line(ours, transcript.directory), parse_line(base, transcript.directory)
+            found.append(Debt(id, records[0], transcript.digest_of(position), records[1]))
     undone: list[tuple[int, Record | None]] = [(position, None) for position in foreign.returned]
     undone += [(position, parse_line(line, transcript.directory)) for position, line in foreign.reverted]
     for position, record in undone:
@@ -63,7 +75,9 @@ def pay(owing: Sequence[Debt], unit: SessionUnit) -> tuple[list[Change], list[Re
             if debt.record is None:
                 unit.take_out([position])
                 changes.append(telling.message_deleted(unit.id, debt.id))
-            else:
-                size = unit.replace(position, debt.record)
-                changes.append(telling.message_changed(unit.id, debt.id, there.record, debt.record, size))
+                continue
+            record = debt.record if debt.base is None else messages.merged(debt.base, debt.record, there.record)
+            if patches.diff(there.record, record):
+                size = unit.replace(position, record)
+                changes.append(telling.message_changed(unit.id, debt.id, there.record, record, size))
     return changes, lost

@@ -336,6 +336,26 @@ async def test_an_edit_survives_a_save_of_an_older_copy(house: House) -> None:
     await mirror.compare(house)
 
 
+async def test_what_they_changed_in_an_older_copy_is_merged_with_our_edit(house: House) -> None:
+    mirror, before = await Mirror.of(house), house.transcript().read_bytes()
+    await house.edit(SESSION, "m2", content="ours", toolStatus="completed")
+    await house.edit(SESSION, "m2", toolResult="r")
+    for number in range(2):  # they go on with the copy they have
+        theirs = line({**message("m2", "text"), "note": number}).rstrip(b"\n")
+        await saved_over(house, before.replace(line(message("m2")).rstrip(b"\n"), theirs))
+        await house.append(SESSION, f"mends-{number}")
+        expected = {**message("m2"), "content": "ours", "toolStatus": "completed", "toolResult": "r", "note": number}
+        assert house.lines()[2] == expected == (await house.messages(SESSION))[1]
+        assert list(house.lines()[2])[-1] == "type"
+    theirs = line(message("m2", "theirs")).rstrip(b"\n")
+    await saved_over(house, before.replace(line(message("m2")).rstrip(b"\n"), theirs))
+    await house.append(SESSION, "mends")
+    assert house.lines()[2]["content"] == "theirs of m2"  # both changed it
+    assert house.lines()[2]["toolResult"] == "r"
+    mirror.follow(house.events)
+    await mirror.compare(house)
+
+
 async def test_a_deleted_message_does_not_come_back_with_an_older_copy(house: House) -> None:
     await append(house, reply("a1"), reply("a2"))
     mirror, before = await Mirror.of(house), house.transcript().read_bytes()
