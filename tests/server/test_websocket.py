@@ -101,16 +101,16 @@ async def test_something_that_is_no_json_is_answered_and_the_next_message_served
 @pytest.mark.parametrize(
     ("sent", "code"),
     [
-        (frame(Opcode.BINARY, echo(1)), 1003),
-        (frame(Opcode.BINARY, b"", fin=False), 1003),
-        (frame(Opcode.TEXT, b'"\xff"'), 1007),
-        (frame(Opcode.TEXT, echo(1), mask=False), 1002),
-        (frame(Opcode.CONT, echo(1)), 1002),
-        (frame(Opcode.TEXT, b"a", fin=False) + frame(Opcode.TEXT, b"b"), 1002),
-        (b"\xc1\x80\0\0\0\0", 1002),
-        (b"\x83\x80\0\0\0\0", 1002),
-        (b"\x89\xfe\x00\x80\0\0\0\0" + b"x" * 128, 1002),
-        (b"\x81\xff" + b"\xff" * 8 + b"\0" * 4, 1002),
+        pytest.param(frame(Opcode.BINARY, echo(1)), 1003, id="binary"),
+        pytest.param(frame(Opcode.BINARY, b"", fin=False), 1003, id="a beginning of binary"),
+        pytest.param(frame(Opcode.TEXT, b'"\xff"'), 1007, id="no UTF-8"),
+        pytest.param(frame(Opcode.TEXT, echo(1), mask=False), 1002, id="unmasked"),
+        pytest.param(frame(Opcode.CONT, echo(1)), 1002, id="nothing to continue"),
+        pytest.param(frame(Opcode.TEXT, b"a", fin=False) + frame(Opcode.TEXT, b"b"), 1002, id="two beginnings"),
+        pytest.param(b"\xc1\x80\0\0\0\0", 1002, id="a reserved bit"),
+        pytest.param(b"\x83\x80\0\0\0\0", 1002, id="an unknown kind"),
+        pytest.param(b"\x89\xfe\x00\x80\0\0\0\0" + b"x" * 128, 1002, id="a long ping"),
+        pytest.param(b"\x81\xff" + b"\xff" * 8 + b"\0" * 4, 1002, id="a length beyond 63 bits"),
     ],
 )
 async def test_what_no_client_may_send_ends_it_with_the_reason(
