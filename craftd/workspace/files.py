@@ -22,6 +22,7 @@ from attrs import define, field, frozen
 from craftd.errors import CraftdError, Forbidden, InvalidState, NotFound, Ref, VersionConflict
 from craftd.model.files import check_open
 from craftd.model.nouns import NOUNS
+from craftd.model.workspaces import WORKSPACES
 from craftd.store import atomic, confine, disk, layout
 from craftd.store.atomic import Copy, DirectoryNotFlushed, Fingerprint, ForeignWrite, Staged
 from craftd.store.confine import Spot
@@ -331,11 +332,11 @@ class FileCommit(Commit):
         parts = (*spot.parts, *spot.missing)
         noun = layout.noun_of(parts)
         if noun is not None:
-            known = NOUNS.get(noun)
-            verbs = ("create", "update", "delete") if noun == "workspaces" or known is None else known.verbs
-            allowed = tuple(f"{noun}/{verb}" for verb in verbs if verb in ("create", "update", "delete"))
+            known = NOUNS.get(noun, WORKSPACES if noun == "workspaces" else None)
+            verbs = () if known is None else sorted({"create", "update", "delete"} & set(known.verbs))
+            allowed = tuple(f"{noun}/{verb}" for verb in verbs)
             raise InvalidState(
-                f"{spot.shown} holds records of {noun}: they have methods", "resource", allowed, self.ref
+                f"{spot.shown} holds records of {noun}, which are no files to write", "resource", allowed, self.ref
             )
         if spot.folder_link is not None:
             why = "is a link: what it leads to is read, never written"
