@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         CreatedBlob,
         CreatedToken,
         CredentialsStatus,
+        Evaluated,
         Events,
         FileRange,
         Got,
@@ -2064,6 +2065,186 @@ class TokensCalls(Noun):
         )
 
 
+class ViewsCalls(Noun):
+    """The methods `views/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """A new record of views.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "views/create",
+            {
+                "value": value,
+                "workspace": workspace,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a record of views.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "views/delete",
+            {
+                "id": id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def evaluate(
+        self,
+        *,
+        expression: str,
+        workspace: str | None = None,
+    ) -> Evaluated:
+        """Which sessions an expression matches, saved or not.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Evaluated = await self._door.call(
+            "views/evaluate",
+            {
+                "expression": expression,
+                "workspace": workspace,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One record of views.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "views/get",
+            {
+                "id": id,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of views.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "views/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "views/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of a record of views.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "views/update",
+            {
+                "id": id,
+                "patch": patch,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
 class WorkspacesCalls(Noun):
     """The methods `workspaces/...`."""
 
@@ -2233,80 +2414,5 @@ class Calls:
         self.sources = SourcesCalls(door)
         self.statuses = StatusesCalls(door)
         self.tokens = TokensCalls(door)
+        self.views = ViewsCalls(door)
         self.workspaces = WorkspacesCalls(door)
-
-
-KEYED = frozenset(
-    {
-        "credentials/delete",
-        "credentials/set",
-        "files/delete",
-        "files/write",
-        "labels/create",
-        "labels/delete",
-        "labels/update",
-        "messages/append",
-        "messages/delete",
-        "messages/truncate",
-        "messages/update",
-        "permissions/update",
-        "projects/create",
-        "projects/delete",
-        "projects/update",
-        "sessions/create",
-        "sessions/delete",
-        "sessions/markRead",
-        "sessions/update",
-        "skills/create",
-        "skills/delete",
-        "skills/update",
-        "sources/create",
-        "sources/delete",
-        "sources/update",
-        "statuses/create",
-        "statuses/delete",
-        "statuses/update",
-        "workspaces/create",
-        "workspaces/delete",
-        "workspaces/update",
-    }
-)
-"""Methods that take a `key`: the same change sent again with its key is made once."""
-
-READS = frozenset(
-    {
-        "credentials/list",
-        "credentials/status",
-        "daemon/hello",
-        "daemon/status",
-        "daemon/sync",
-        "events/read",
-        "events/subscribe",
-        "events/unsubscribe",
-        "files/list",
-        "files/read",
-        "issues/list",
-        "labels/get",
-        "labels/list",
-        "messages/get",
-        "messages/list",
-        "permissions/check",
-        "permissions/get",
-        "permissions/list",
-        "projects/get",
-        "projects/list",
-        "sessions/get",
-        "sessions/list",
-        "sessions/unread",
-        "sessions/view",
-        "skills/get",
-        "skills/list",
-        "sources/get",
-        "sources/list",
-        "statuses/get",
-        "statuses/list",
-        "workspaces/get",
-        "workspaces/list",
-    }
-)
-"""Methods that change nothing: asking again is harmless."""

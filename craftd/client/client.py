@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mappin
 from typing import TYPE_CHECKING, Any
 
 from craftd.client.address import Address
-from craftd.client.calls import KEYED, READS, Calls
+from craftd.client.again import KEYED, READS
 from craftd.client.connection import Connection, Message, Progress
 from craftd.client.events import Events, Feed, Listener, Position
 from craftd.client.failures import CallFailed, ConnectionLost
@@ -22,6 +22,10 @@ from craftd.client.line import Line
 if TYPE_CHECKING:
     from ssl import SSLContext
     from types import TracebackType
+
+    from craftd.client.calls import Calls
+else:
+    Calls = object  # as long as the rest together to import, and not needed by who calls by name
 
 PATIENCE = 30.0
 """Seconds that a call waits for a connection."""
@@ -88,7 +92,6 @@ class Client(Calls):
     def __init__(
         self, address: Address, *, reconnect: bool, patience: float, on_connection: Callable[[bool], None] | None
     ) -> None:
-        super().__init__(self)
         self._address = address
         self._on_connection = on_connection
         self._feeds: dict[str | None, Feed] = {}
@@ -103,6 +106,17 @@ class Client(Calls):
             comes_back=reconnect,
             patience=patience,
         )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, noun: str) -> Any:
+            from craftd.client.calls import Calls
+
+            nouns = vars(Calls(self))
+            if noun not in nouns:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {noun!r}")
+            self.__dict__.update(nouns)
+            return nouns[noun]
 
     async def open(self) -> None:
         """The first connection. Raises: NotReached, CallFailed, ConnectionLost."""

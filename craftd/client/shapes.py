@@ -126,6 +126,18 @@ class CredentialsStatus(TypedDict):
     items: list[CredentialStatus]
 
 
+class Evaluated(TypedDict):
+    """sessions: ids of those that match, the latest first."""
+
+    epoch: str
+    revision: int
+    sessions: list[str]
+    # Sessions for which the expression fails; they do not match.
+    failed: int
+    # Why: of the expression as a whole, or the first of a session.
+    error: NotRequired[ExpressionFault]
+
+
 class Event(TypedDict):
     """One notification, as it would have been sent."""
 
@@ -140,6 +152,16 @@ class Events(TypedDict):
     revision: int
     events: list[Event]
     status: Literal["ok", "stale"]
+
+
+class ExpressionFault(TypedDict):
+    """code: syntax, unknown-function, type, bad-pattern or too-slow. offset: characters before the place to
+    blame.
+    """
+
+    code: str
+    message: str
+    offset: int
 
 
 class FileRange(TypedDict):
@@ -537,6 +559,24 @@ class LabelsDidDelete(TypedDict):
 class LabelsDidDeleteEvent(TypedDict):
     method: Literal["labels/didDelete"]
     params: LabelsDidDelete
+
+
+class LabelsDidReorder(TypedDict):
+    """The labels in *parent* (absent: the topmost ones) stand in this order now."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    ids: list[str]
+    parent: NotRequired[str]
+
+
+class LabelsDidReorderEvent(TypedDict):
+    method: Literal["labels/didReorder"]
+    params: LabelsDidReorder
 
 
 class MessagesDidAppend(TypedDict):
@@ -941,6 +981,75 @@ class StatusesDidDeleteEvent(TypedDict):
     params: StatusesDidDelete
 
 
+class ViewsDidChange(TypedDict):
+    """Records of views changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class ViewsDidChangeEvent(TypedDict):
+    method: Literal["views/didChange"]
+    params: ViewsDidChange
+
+
+class ViewsDidCreate(TypedDict):
+    """A record of views is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class ViewsDidCreateEvent(TypedDict):
+    method: Literal["views/didCreate"]
+    params: ViewsDidCreate
+
+
+class ViewsDidDelete(TypedDict):
+    """A record of views is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class ViewsDidDeleteEvent(TypedDict):
+    method: Literal["views/didDelete"]
+    params: ViewsDidDelete
+
+
+class ViewsDidReorder(TypedDict):
+    """The views stand in this order now."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    ids: list[str]
+
+
+class ViewsDidReorderEvent(TypedDict):
+    method: Literal["views/didReorder"]
+    params: ViewsDidReorder
+
+
 class WorkspacesDidChange(TypedDict):
     """Records of workspaces changed: `patch` is what an `update` would need."""
 
@@ -1006,6 +1115,7 @@ Notification: TypeAlias = (
     | LabelsDidChangeEvent
     | LabelsDidCreateEvent
     | LabelsDidDeleteEvent
+    | LabelsDidReorderEvent
     | MessagesDidAppendEvent
     | MessagesDidChangeEvent
     | MessagesDidDeleteEvent
@@ -1029,6 +1139,10 @@ Notification: TypeAlias = (
     | StatusesDidChangeEvent
     | StatusesDidCreateEvent
     | StatusesDidDeleteEvent
+    | ViewsDidChangeEvent
+    | ViewsDidCreateEvent
+    | ViewsDidDeleteEvent
+    | ViewsDidReorderEvent
     | WorkspacesDidChangeEvent
     | WorkspacesDidCreateEvent
     | WorkspacesDidDeleteEvent

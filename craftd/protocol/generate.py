@@ -225,6 +225,7 @@ FILES: Mapping[str, Callable[[str], str]] = {
     "protocol.md": fill,
     "clients/typescript/src/protocol.ts": lambda _: typescript(openrpc()),
     "craftd/client/calls.py": lambda _: python.calls(openrpc()),
+    "craftd/client/again.py": lambda _: python.tables(openrpc()),
     "craftd/client/shapes.py": lambda _: python.shapes(openrpc()),
     "craftd/client/errors.py": lambda _: python.errors(),
 }

@@ -70,6 +70,15 @@ class Noun:
 
 '''
 
+_TABLES_HEAD: Final = f'''\
+"""Which methods may be sent once more.
+
+{_MADE}
+"""
+
+from __future__ import annotations
+'''
+
 _SHAPES_HEAD: Final = f'''\
 """What the daemon answers and says, as types: the JSON as it is on the wire.
 
@@ -129,7 +138,12 @@ def calls(document: Schema) -> str:
     parts = [_CALLS_HEAD.format(imports="\n".join(f"        {name}," for name in used)), text]
     parts.append('\nclass Calls:\n    """All nouns."""\n\n    def __init__(self, door: Door) -> None:\n')
     parts += [f"        self.{name} = {pascal(name)}Calls(door)\n" for name in nouns]
-    parts.append("\n\nKEYED = frozenset(\n    {\n")
+    return "".join(parts)
+
+
+def tables(document: Schema) -> str:
+    """What a client has to know of a method to send it once more."""
+    parts = [_TABLES_HEAD, "\nKEYED = frozenset(\n    {\n"]
     parts += [f'        "{row["name"]}",\n' for row in document["methods"] if _has(row, "key")]
     parts.append('    }\n)\n"""Methods that take a `key`: the same change sent again with its key is made once."""\n')
     parts.append("\nREADS = frozenset(\n    {\n")

@@ -91,7 +91,7 @@ def test_a_method_becomes_a_coroutine_with_the_words_of_the_registry() -> None:
 
 def test_what_takes_a_key_and_what_only_reads_is_known() -> None:
     scope: dict[str, object] = {}
-    exec(python.calls(document()), scope)
+    exec(python.tables(document()), scope)
     assert scope["KEYED"] == {"toys/doTwice"}
     assert scope["READS"] == {"toys/list"}
 
