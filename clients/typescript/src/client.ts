@@ -58,6 +58,7 @@ const FIRST_PAUSE = 200;
 const LONGEST_PAUSE = 5_000;
 const DIAL_PATIENCE = 15_000;
 const PATIENCE = 30_000;
+const STOP_PATIENCE = 10_000;
 
 interface Link {
   connection: Connection;
@@ -142,7 +143,15 @@ export class Client {
         try {
           return await link.connection.request(method, sent, signal);
         } catch (error) {
-          if (!(error instanceof ConnectionLost) || this.#options.reconnect === false) throw error;
+          if (this.#options.reconnect === false) throw error;
+          // A daemon that stops does nothing more: the next one will.
+          if (
+            error instanceof CraftdError &&
+            error.name === "ServerCancelled" &&
+            (await link.connection.endsWithin(STOP_PATIENCE))
+          )
+            continue;
+          if (!(error instanceof ConnectionLost)) throw error;
           if (!error.maybeDone || (READS.has(method) && !heard) || isKnownAgain(method, sent)) continue;
           if (!KEYED.has(method) || !isSame(await this.#linked(signal), link)) throw error;
         }

@@ -37,6 +37,8 @@ export class Connection {
   #ended = false;
   #heard = true;
   #asked = false;
+  #left!: () => void;
+  #gone = new Promise<void>((resolve) => (this.#left = resolve));
   #watch: ReturnType<typeof setInterval> | undefined;
 
   constructor(transport: Transport, events: ConnectionEvents) {
@@ -54,6 +56,17 @@ export class Connection {
 
   get ended(): boolean {
     return this.#ended;
+  }
+
+  /** Whether the daemon, which says that it stops, hangs up. */
+  endsWithin(ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(this.#ended), ms);
+      void this.#gone.then(() => {
+        clearTimeout(timer);
+        resolve(true);
+      });
+    });
   }
 
   /**
@@ -146,6 +159,7 @@ export class Connection {
     if (this.#ended) return;
     this.#ended = true;
     clearInterval(this.#watch);
+    this.#left();
     for (const pending of this.#take()) {
       pending.reject(
         new ConnectionLost(`the connection ended before ${pending.method} was answered`, true, { cause: reason }),

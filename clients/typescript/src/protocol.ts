@@ -98,6 +98,17 @@ export interface CredentialsStatus {
   items: CredentialStatus[];
 }
 
+/** sessions: ids of those that match, the latest first. */
+export interface Evaluated {
+  epoch: string;
+  revision: number;
+  sessions: string[];
+  /** Sessions for which the expression fails; they do not match. */
+  failed: number;
+  /** Why: of the expression as a whole, or the first of a session. */
+  error?: ExpressionFault;
+}
+
 /** One notification, as it would have been sent. */
 export interface Event {
   method: string;
@@ -110,6 +121,13 @@ export interface Events {
   revision: number;
   events: Event[];
   status: "ok" | "stale";
+}
+
+/** code: syntax, unknown-function, type, bad-pattern or too-slow. offset: characters before the place to blame. */
+export interface ExpressionFault {
+  code: string;
+  message: string;
+  offset: number;
 }
 
 /** length: bytes of the file that *data* stands for. eof: it reaches the end. Unchanged: only version. */
@@ -1169,6 +1187,83 @@ export interface Methods {
     };
     result: null;
   };
+  /** A new record of views. */
+  "views/create": {
+    params: {
+      value: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Remove a record of views. */
+  "views/delete": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** Which sessions an expression matches, saved or not. */
+  "views/evaluate": {
+    params: {
+      expression: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: Evaluated;
+  };
+  /** One record of views. */
+  "views/get": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of views. */
+  "views/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change members of a record of views. */
+  "views/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
   /** Make a workspace folder, or register an existing one: `value: {name, path?}`. */
   "workspaces/create": {
     params: {
@@ -1341,6 +1436,17 @@ export interface Notifications {
     origin: Origin;
     batch?: Batch;
     id: string;
+  };
+  /** The labels in *parent* (absent: the topmost ones) stand in this order now. */
+  "labels/didReorder": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    ids: string[];
+    parent?: string;
   };
   /** Messages came to the end of a transcript. index: position of the first; count: how many there are now. */
   "messages/didAppend": {
@@ -1583,6 +1689,47 @@ export interface Notifications {
     batch?: Batch;
     id: string;
   };
+  /** Records of views changed: `patch` is what an `update` would need. */
+  "views/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A record of views is there. */
+  "views/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of views is gone. */
+  "views/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
+  /** The views stand in this order now. */
+  "views/didReorder": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    ids: string[];
+  };
   /** Records of workspaces changed: `patch` is what an `update` would need. */
   "workspaces/didChange": {
     epoch: string;
@@ -1675,6 +1822,9 @@ export const KEYED: ReadonlySet<string> = new Set([
   "statuses/create",
   "statuses/delete",
   "statuses/update",
+  "views/create",
+  "views/delete",
+  "views/update",
   "workspaces/create",
   "workspaces/delete",
   "workspaces/update",
@@ -1712,6 +1862,9 @@ export const READS: ReadonlySet<string> = new Set([
   "sources/list",
   "statuses/get",
   "statuses/list",
+  "views/evaluate",
+  "views/get",
+  "views/list",
   "workspaces/get",
   "workspaces/list",
 ]);

@@ -152,6 +152,17 @@ test("a call does not wait for a connection for ever", async () => {
   await expect(client.call("sessions/list")).rejects.toMatchObject({ name: "ConnectionLost", maybeDone: false });
 });
 
+test("what a daemon refuses because it stops is done by the next one", async () => {
+  const call = client.call("labels/create", { value: { name: "x" } });
+  const refusal = { code: -32802, message: "the daemon stops", data: { code: "ServerCancelled", retryable: true } };
+  fake.say({ id: fake.last("labels/create").id, error: refusal });
+  fake.close();
+  await vi.waitFor(() => expect(dials).toHaveLength(2));
+  await vi.waitFor(() => expect(fake.last("labels/create")).toBeDefined());
+  fake.answer(fake.last("labels/create").id, { revision: 1 });
+  expect(await call).toEqual({ revision: 1 });
+});
+
 test("messages that have ids are sent again to another daemon, others are not", async () => {
   let epoch = 0;
   client.close();
