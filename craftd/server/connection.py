@@ -241,12 +241,14 @@ class Connection:
             self._finish(job, succeeded=True)
 
     def fail(self, job: Job, error: CraftdError) -> None:
-        """End *job* with an error; without a valid token it is the last."""
+        """End *job* with an error; on the network, without a valid token or another protocol's, it is the last."""
         if not job.done:
             self._say_error(job.id, error)
             self._finish(job, succeeded=False)
             if isinstance(error, Unauthenticated):
                 self.end(UNAUTHENTICATED, str(error))
+            elif self.caller is not None and isinstance(error, InvalidRequest) and "supported" in error.extra:
+                self.end(OTHER_PROTOCOL, str(error))
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification that is no event of a scope."""

@@ -195,6 +195,16 @@ async def test_a_client_that_breaks_off_leaves_nothing_behind(toys: Toys, kind: 
     assert toys.core.left == ["c-1"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_speaks_another_protocol_is_told_and_closed(toys: Toys, kind: str) -> None:
+    wire = await toys.dial(await toys.open(kind))
+    capabilities = {"experimental": {"craft": {"protocol": "2.0"}}}
+    with pytest.raises(Failed) as failed:
+        await wire.initialize(capabilities=capabilities)
+    assert failed.value.error["data"]["supported"] == ["1.0"]
+    assert (await wire.closed()).get("code") == (4409 if kind == "ws" else None)
+
+
 async def test_what_arrived_before_the_end_of_the_stream_is_answered(toys: Toys) -> None:
     wire = await toys.dial(await toys.open("tcp"))
     await wire.initialize()
