@@ -140,7 +140,7 @@ class Daemon:
             epoch=self.home.journal.epoch,
             read_only=self.guard.read_only,
             workspaces=tuple(map(self._described, opened)),
-            features={"fsync": "data", "relay": True},
+            features={"fsync": "data", "relay": True, "blobs": True},
         )
 
     async def _wanted(self, wishes: Wishes, grant: Grant) -> list[str]:

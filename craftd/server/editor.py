@@ -15,6 +15,7 @@ from craftd.protocol.framing import MAX_BODY
 from craftd.protocol.initialize import Opened, Welcome, Wishes, abilities_of, options_of, token_of
 from craftd.protocol.registry import RIGHTS
 from craftd.protocol.rendezvous import PROTOCOL, VERSION
+from craftd.server.blobs import BLOB_BYTES, CHUNK_BYTES
 from craftd.server.connection import MAX_IN_FLIGHT, Connection
 from craftd.server.outbox import LAPSE_BYTES
 from craftd.workspace.journal import JOURNAL_CHANGES, JOURNAL_MS
@@ -137,6 +138,8 @@ def _welcome(call: Call, opened: Opened) -> Welcome:
         limits={
             "maxMessageBytes": MAX_BODY,
             "maxInFlight": MAX_IN_FLIGHT,
+            "blobChunkBytes": CHUNK_BYTES,
+            "blobBytes": BLOB_BYTES,
             "listLimit": contract.MAX_LIMIT,
             "queueBytes": LAPSE_BYTES,
             "journalEvents": JOURNAL_CHANGES,
