@@ -341,7 +341,7 @@ async def test_what_they_changed_in_an_older_copy_is_merged_with_our_edit(house:
     await house.edit(SESSION, "m2", content="ours", toolStatus="completed")
     await house.edit(SESSION, "m2", toolResult="r")
     for number in range(2):  # they go on with the copy they have
-        theirs = line({**message("m2", "text"), "note": number}).rstrip(b"\n")
+        theirs = line(message("m2", "text", note=number)).rstrip(b"\n")
         await saved_over(house, before.replace(line(message("m2")).rstrip(b"\n"), theirs))
         await house.append(SESSION, f"mends-{number}")
         expected = {**message("m2"), "content": "ours", "toolStatus": "completed", "toolResult": "r", "note": number}
