@@ -94,4 +94,14 @@ describe.skipIf(!existsSync(CHROMIUM))("the page in a browser", () => {
     await outside.getByRole("alert").getByText("token").waitFor();
     await outside.close();
   });
+
+  test("a page from somewhere else stays outside, whatever it knows", async () => {
+    const elsewhere = await serve(0);
+    const stranger = await browser.newPage();
+    const known = new URLSearchParams(await daemon.network("ws"));
+    await stranger.goto(`http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/#${known}`);
+    await stranger.getByRole("alert").getByText("Origin").waitFor();
+    await stranger.close();
+    elsewhere.close();
+  });
 });

@@ -22,10 +22,11 @@ const TYPES = /** @type {Record<string, string>} */ ({
 /** @param {number} port @returns {Promise<http.Server>} */
 export function serve(port) {
   const server = http.createServer(async (request, response) => {
-    const [, folder, name] =
-      /^\/(client\/)?([a-z]+\.(?:html|css|js|js\.map))?$/.exec((request.url ?? "").replace(/[?#].*/, "")) ?? [];
-    const file = path.join(folder ? DIST : HERE, name ?? "index.html");
+    const asked = (request.url ?? "").replace(/[?#].*/, "");
+    const [known, folder, name = "index.html"] = /^\/(client\/)?([a-z]+\.(?:html|css|js|js\.map))?$/.exec(asked) ?? [];
+    const file = path.join(folder ? DIST : HERE, name);
     try {
+      if (known === undefined) throw new Error("no such file");
       const content = await readFile(file);
       response
         .writeHead(200, { "content-type": `${TYPES[path.extname(file)]}; charset=utf-8`, "cache-control": "no-store" })
