@@ -9,11 +9,12 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field
+from attrs import define
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from craftd.model import json_text
+from craftd.model import patch as patches
 from craftd.model.portable import parse_line
 from craftd.model.records import Record
 from craftd.workspace import workspace as workspaces
@@ -42,7 +43,6 @@ class Play:
     expected: list[Record]
     older: bytes = b""
     count: int = 0
-    _seen: dict[bytes, Record] = field(factory=dict)
 
     async def step(self, step: Any) -> None:
         before = self._lines()
@@ -99,8 +99,7 @@ class Play:
             return house.take_out(SESSION, name)
         self.count += 1
         set = {"content": f"edited {self.count}", "extra": how[2]}
-        old = expected[at].get("extra")
-        expected[at] = {**expected[at], **set, "extra": {**old, **how[2]} if old else how[2]}
+        expected[at] = patches.apply(expected[at], {"set": set})
         return house.edit(SESSION, name, **set)
 
     async def _theirs(self, what: str) -> None:
