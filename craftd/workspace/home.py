@@ -15,7 +15,7 @@ from typing import Any
 
 from attrs import define, field
 
-from craftd.errors import CraftdError, InvalidParams, InvalidState, Issue, NotFound, Ref, ServerCancelled
+from craftd.errors import CraftdError, Forbidden, InvalidParams, InvalidState, Issue, NotFound, Ref, ServerCancelled
 from craftd.model import credentials, portable, workspaces
 from craftd.model.credentials import Identity, Owner
 from craftd.model.noun import Facts
@@ -216,7 +216,8 @@ class Home:
     def plan_creation(self, value: Record, *, adopt: bool) -> Register:
         """What `workspaces/create` is about to do; looks at the disk, changes nothing.
 
-        Raises InvalidParams, InvalidState (a folder that is neither empty nor a workspace, unless *adopt*).
+        Raises InvalidParams, InvalidState (a folder that is neither empty nor a workspace, unless *adopt*), Forbidden
+        (who may work with files would have the tokens).
         """
         unknown = value.keys() - {"name", "path"}
         if unknown:
@@ -238,6 +239,9 @@ class Home:
             root = Path(portable.expand_home(path, self.around.home, cwd="/"))
         if root.exists() and not root.is_dir():
             raise InvalidState(f"{root} is not a folder", "file", ())
+        real = root.resolve()
+        if self.config.is_relative_to(real) or real.is_relative_to(self.config / "craftd"):
+            raise Forbidden(f"{root} holds craftd's own files, tokens among them", path=str(root))
         settings = ObjectFile(root / REGISTRY)
         settings.read()
         if settings.problem is not None:

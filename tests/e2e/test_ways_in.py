@@ -286,6 +286,21 @@ async def test_nobody_gives_away_more_than_they_have(daemon: Daemon, owner: Wire
     await wire.close()
 
 
+async def test_no_workspace_is_made_of_the_folder_where_tokens_lie(daemon: Daemon, owner: Wire) -> None:
+    link = daemon.base / "link"
+    link.symlink_to(daemon.config)
+    for path in (daemon.config, daemon.base, link, daemon.config / "craftd", daemon.config / "craftd" / "new"):
+        for params in ({"adopt": True}, {"dryRun": True}):
+            assert (await refused(owner, "workspaces/create", {"value": {"path": str(path)}, **params}))[
+                0
+            ] == "Forbidden"
+    wire = await daemon.dial()
+    folder = {"workspaceFolders": [{"uri": daemon.config.as_uri(), "name": "c"}]}
+    with pytest.raises(Failed, match="Forbidden"):
+        await wire.initialize({"open": "register"}, **folder)
+    await wire.close()
+
+
 @pytest.mark.parametrize("way", ["tcp", "ws"])
 async def test_revoking_a_token_ends_its_connections_with_the_reason_and_no_other(
     daemon: Daemon, owner: Wire, made: Any, way: str
