@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,3 +75,93 @@ def test_links_are_removed_as_links(root: Path) -> None:
     for name in ("skills/shared/SKILL.md", "to-folder/SKILL.md"):
         with pytest.raises(Forbidden):
             confine.check_removable(root, root / name)
+
+
+# Paths that clients choose
+
+
+def found(root: Path, path: str, **more: Any) -> str:
+    with confine.find(root, tuple(path.split("/")), **more) as spot:
+        return spot.shown
+
+
+def test_a_path_is_found_where_its_links_lead(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "file").touch()
+    (root / "up").symlink_to("a/b/../b")
+    (root / "abs").symlink_to(root / "a")
+    (root / "self").symlink_to(root)
+    (root / "chain").symlink_to("abs")
+    assert found(root, "a/b/file") == "a/b/file"
+    assert found(root, "up/file") == "a/b/file"
+    assert found(root, "chain/b/none/at/all") == "a/b/none/at/all"
+    assert found(root, "self/self/a") == "a"
+    assert found(root, "self") == ""
+    assert found(root, "abs", follow=False) == "abs"
+
+
+@pytest.mark.parametrize("target", ["..", "../out", "/", "a/../../out", "loop", "../ws2"])
+def test_a_path_that_leads_out_is_forbidden(tmp_path: Path, target: str) -> None:
+    root = tmp_path / "ws"
+    (root / "a").mkdir(parents=True)
+    for name in ("out", "ws2"):  # a name that only begins alike is outside too
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    (root / "loop").symlink_to("loop")
+    (root / "link").symlink_to(target)
+    with pytest.raises(Forbidden):
+        found(root, "link/file")
+
+
+def test_a_folder_that_becomes_a_link_while_it_is_walked_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, outside = tmp_path / "ws", tmp_path / "outside"
+    (root / "room").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "file").write_text("secret")
+    look = confine._look
+
+    def swapping(folder: int, name: str) -> os.stat_result | None:
+        status = look(folder, name)
+        if name == "room":
+            (root / "room").rename(root / "moved")
+            (root / "room").symlink_to(outside)
+        return status
+
+    monkeypatch.setattr(confine, "_look", swapping)
+    with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
+        found(root, "room/file")
+
+
+def test_what_was_found_stays_the_same_folder_whatever_its_name_becomes(tmp_path: Path) -> None:
+    root, outside = tmp_path / "ws", tmp_path / "outside"
+    (root / "room").mkdir(parents=True)
+    outside.mkdir()
+    with confine.find(root, ("room", "file")) as spot:
+        (root / "room").rename(root / "moved")
+        (root / "room").symlink_to(outside)
+        spot.path.write_text("ours")
+    assert (root / "moved" / "file").read_text() == "ours"
+    assert list(outside.iterdir()) == []
+
+
+def test_a_folder_that_is_shut_is_not_entered_by_any_name(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    (root / "inner").mkdir(parents=True)
+    (root / "alias").symlink_to("inner")
+    status = (root / "inner").stat()
+    for path in ("inner", "inner/file", "alias/file"):
+        with pytest.raises(Forbidden, match="belongs"):
+            found(root, path, shut=[(status.st_dev, status.st_ino)])
+
+
+def test_no_handle_is_left_open(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "out").symlink_to("/")
+    before = len(os.listdir("/proc/self/fd"))
+    for path in ("a/b/c", "out/etc", "a", "none"):
+        with contextlib.suppress(Forbidden):
+            found(tmp_path, path)
+    assert len(os.listdir("/proc/self/fd")) == before
