@@ -226,14 +226,16 @@ class Client(Calls):
         return feed
 
     def unlisten(self, listener: Listener, feed: Feed) -> None:
-        """Tell *listener* no more."""
+        """Tell *listener* no more, and have the daemon say no more than the others want."""
         feed.listeners.remove(listener)
-        if feed.listeners or self._feeds.get(feed.scope) is not feed:
-            return
-        del self._feeds[feed.scope]
-        if self._line.connection is not None:
-            params = {} if feed.scope is None else {"workspace": feed.scope}
-            self._line.connection.request("events/unsubscribe", params)
+        connection = self._line.connection
+        if feed.listeners:
+            if connection is not None:
+                feed.send(connection)
+        elif self._feeds.get(feed.scope) is feed:
+            del self._feeds[feed.scope]
+            if connection is not None:
+                connection.request("events/unsubscribe", {} if feed.scope is None else {"workspace": feed.scope})
 
     async def reach(self, feed: Feed) -> Position:
         """Return when every listener of *feed* has been told everything that had happened by now."""

@@ -35,6 +35,7 @@ class Codec(Protocol):
         ...
 
     def encode(self, body: bytes) -> bytes: ...
+    def farewell(self) -> bytes: ...
     def owed(self) -> bytes:
         """What has to be sent because of what came: pongs, the end of a handshake."""
         ...
@@ -50,6 +51,9 @@ class Framed:
         self.encode = encode
 
     def greeting(self) -> bytes:
+        return b""
+
+    def farewell(self) -> bytes:
         return b""
 
     def owed(self) -> bytes:
@@ -124,6 +128,8 @@ class Transport(asyncio.Protocol):
 
     def close(self) -> None:
         """End the connection after what was sent has gone out."""
+        if not self._transport.is_closing() and (farewell := self._codec.farewell()):
+            self._transport.write(farewell)
         self._transport.close()
 
     def abort(self, why: str) -> None:

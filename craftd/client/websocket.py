@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidHandshake, InvalidStatus
-from websockets.frames import Frame, Opcode
+from websockets.frames import CloseCode, Frame, Opcode
 from websockets.http11 import Response
 from websockets.protocol import State
 from websockets.typing import Subprotocol
@@ -66,6 +66,11 @@ class WebSocketed:
 
     def encode(self, body: bytes) -> bytes:
         self._protocol.send_text(body)
+        return self.owed()
+
+    def farewell(self) -> bytes:
+        if self.open:
+            self._protocol.send_close(CloseCode.NORMAL_CLOSURE)
         return self.owed()
 
     def owed(self) -> bytes:
