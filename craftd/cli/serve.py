@@ -155,8 +155,18 @@ def stop() -> None:
 
 @click.command()
 def restart() -> None:
-    """Stop the daemon and start another, of this version; clients connect anew."""
+    """Stop the daemon and start another, of this version; clients connect anew.
+
+    One that listens on the network is left alone: only `craftd serve` with its options makes another.
+    """
     places = rendezvous.find()
+    card = rendezvous.read_card(places)
+    network = (
+        [one for one in card.listeners if one.get("kind") != "unix"] if card and rendezvous.is_held(places) else []
+    )
+    if network:
+        where = ", ".join(f"--{one['kind']} {one['address']}" for one in network)
+        raise click.ClickException(f"the daemon was started with {where}: use `craftd stop`, then start it so again")
     _stop(places)
     link = launch.connect(places, "craftd restart")
     link.close()

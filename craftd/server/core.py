@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -157,7 +157,7 @@ class Daemon:
                 ids.append(id)
         else:
             for folder in wishes.folders:
-                ids += self._around(Path(folder))
+                ids += await self._around(folder)
                 if not ids and may_register and (id := await self._register(folder)) is not None:
                     ids.append(id)
             if grant.workspaces is not None:
@@ -167,21 +167,16 @@ class Daemon:
             ids = [id for id in ids if id in there]
         return list(dict.fromkeys(ids))
 
-    def _around(self, folder: Path) -> list[str]:
+    async def _around(self, folder: str) -> list[str]:
         """Workspaces that are *folder*, contain it, or lie in it."""
-        if not can_be_path(str(folder)):
+        if not can_be_path(folder):
             return []
-        folder = Path(os.path.realpath(folder))
-        found = []
-        for id, known in self.home.known.items():
-            root = Path(os.path.realpath(known.entry.root))
-            if (root == folder or root in folder.parents or folder in root.parents) and os.path.isdir(root):
-                found.append(self.home.find(id) or id)
-        return found
+        roots = {id: known.entry.root for id, known in self.home.known.items()}
+        return [self.home.find(id) or id for id in await asyncio.to_thread(_near, folder, roots)]
 
     async def _register(self, path: str | None) -> str | None:
         """Put a workspace folder into the registry; None if it is none."""
-        if path is None or not os.path.isfile(os.path.join(path, "config.json")):
+        if path is None or not await asyncio.to_thread(os.path.isfile, os.path.join(path, "config.json")):
             return None
         commit = self.home.plan_creation({"path": path}, adopt=False)
         commit.origin = Origin(kind="client")
@@ -463,6 +458,17 @@ class Daemon:
         await self.dispatcher.close(STOP_SECONDS)
         self.blobs.close()
         log.info("stopped")
+
+
+def _near(folder: str, roots: Mapping[str, Path]) -> list[str]:
+    """Ids of those *roots* that are *folder*, contain it, or lie in it."""
+    wanted = Path(os.path.realpath(folder))
+    found = []
+    for id, root in roots.items():
+        real = Path(os.path.realpath(root))
+        if (real == wanted or real in wanted.parents or wanted in real.parents) and os.path.isdir(real):
+            found.append(id)
+    return found
 
 
 def serve(places: Places, *, auto: bool, exclusive: bool, network: Network | None) -> int:

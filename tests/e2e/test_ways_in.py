@@ -421,6 +421,16 @@ async def test_the_command_line_makes_lists_and_revokes_tokens(daemon: Daemon) -
     assert "--read, --write, --execute, --secrets, --admin" in nothing.stderr
 
 
+async def test_a_daemon_on_the_network_is_not_replaced_by_one_that_is_not(daemon: Daemon) -> None:
+    printed = await asyncio.to_thread(craftd, daemon, "restart")
+    assert printed.returncode == 1
+    assert daemon.url("tcp").removeprefix("tcp://") in printed.stderr
+    wire = await daemon.dial()
+    with pytest.raises(Failed, match="InvalidState"):
+        await wire.call("daemon/stop", {"reason": "upgrade"})
+    await wire.close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

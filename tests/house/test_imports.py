@@ -85,6 +85,7 @@ def test_nothing_runs_at_the_import_of_the_package() -> None:
         ("craftd.cli.main", {"asyncio", "pygls", "lsprotocol", "cattrs"}),
         ("craftd.protocol.methods", {"asyncio", "pygls", "lsprotocol"}),
         ("craftd.server.daemon", {"asyncio", "pygls", "lsprotocol", "cattrs"}),
+        ("craftd.server.core", {"websockets"}),
     ],
 )
 def test_what_must_start_fast_leaves_heavy_modules_alone(module: str, heavy: set[str]) -> None:

@@ -54,6 +54,8 @@ def stop(call: Call, params: Stop) -> None:
     others = len(call.dispatcher.connections) - 1
     if params.reason == "upgrade" and others:
         raise InvalidState(f"{others} other clients are connected", "in-use", ())
+    if params.reason == "upgrade" and daemon_of(call).listeners:
+        raise InvalidState("it listens on the network, which only who started it can make it do again", "in-use", ())
     call.after.append(lambda: daemon_of(call).stop(params.reason))
 
 
