@@ -25,7 +25,7 @@ from craftd.workspace import files
 from craftd.workspace import workspace as workspaces
 from tests.faults.harness import Outage, Recorder
 from tests.faults.scopes import Scopes
-from tests.faults.work import Facts, Ledger, facts_of, litter
+from tests.faults.work import Facts, Ledger, facts_of, litter, shown
 from tests.workspace.house import line, message
 
 WORK = "work"
@@ -146,7 +146,7 @@ async def files_in_a_session(tell: Teller) -> None:
 
     async def write(name: str, text: str) -> None:
         path = f"sessions/first/data/{name}"
-        await tell.change("files/write", {"path": path, "content": {"text": text}}, {f"file {path}": text})
+        await tell.change("files/write", {"path": path, "content": {"text": text}}, {f"file {path}": shown(text)})
 
     await write("deep/one.txt", "first")
     await write("deep/one.txt", "second")

@@ -112,11 +112,16 @@ async def facts_of(
     problems += [f"{issue['path']}: {issue['message']}" for issue in issues if issue.get("code") not in allowed]
     for path in root.glob("sessions/*/data/**/*"):
         if path.is_file():
-            facts[f"file {path.relative_to(root)}"] = path.read_text()
+            facts[f"file {path.relative_to(root)}"] = shown(path.read_text())
     if (trash := root / ".trash").is_dir():
         names = [name.split("-", 1)[1] for name in os.listdir(trash)]
         facts |= {f"trash {name}": True for name in names if name.startswith("s-")}
     return facts, problems
+
+
+def shown(text: str) -> str:
+    """What is known of a file: a part of it would be shorter."""
+    return f"{len(text)} {text[:20]}"
 
 
 async def pages(call: Call, method: str, params: Record) -> Any:
@@ -213,8 +218,8 @@ class Worker:
 
     async def change(self) -> None:
         """One change of a random kind."""
-        kinds = (self._append, self._edit, self._session, self._record, self._workspaces)
-        kind = self.chance.choices(kinds, (10, 5, 5, 6, 1))[0]
+        kinds = (self._append, self._edit, self._session, self._record, self._file, self._workspaces)
+        kind = self.chance.choices(kinds, (10, 5, 5, 6, 4, 1))[0]
         await kind()
 
     async def _do(self, method: str, params: Record, facts: Facts) -> None:
@@ -290,6 +295,14 @@ class Worker:
             facts = {name: None for name in self.facts if name.split()[1] == id and not name.startswith("trash")}
             facts |= {} if permanent else {f"trash {id}": True}
             await self._do("sessions/delete", {"id": id, "permanent": permanent}, facts)
+
+    async def _file(self) -> None:
+        path = f"sessions/{SHARED}/data/{self.chance.randrange(3)}/f-{self.name}-{self.chance.randrange(3)}.txt"
+        if self.facts.get(f"file {path}") and self.chance.random() < 0.2:
+            return await self._do("files/delete", {"path": path}, {f"file {path}": None})
+        large = self.chance.random() < 0.2
+        text = f"{self.chance.random()} {'x' * (300_000 if large else self.chance.randrange(1000))}"
+        await self._do("files/write", {"path": path, "content": {"text": text}}, {f"file {path}": shown(text)})
 
     async def _record(self) -> None:
         noun = self.chance.choice(tuple(MEMBERS))
