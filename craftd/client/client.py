@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from craftd.client.address import Address
 from craftd.client.again import KEYED, READS
-from craftd.client.connection import Connection, Message, Progress
+from craftd.client.connection import Connection, Message, Progress, tell
 from craftd.client.events import Events, Feed, Listener, Position
 from craftd.client.failures import CallFailed, ConnectionLost
 from craftd.client.line import Line
@@ -286,7 +286,7 @@ class Client(Calls):
             for feed in self._feeds.values():
                 feed.fail(what)
         elif self._on_connection is not None:
-            self._on_connection(what)
+            tell(self._on_connection, what)
 
 
 def _is_known_again(method: str, params: Mapping[str, Any]) -> bool:

@@ -169,7 +169,7 @@ class Connection:
         elif message["method"] == "$/progress":
             params = message.get("params", {})
             if (report := self._progress.get(str(params.get("token")))) is not None:
-                report(params.get("value"))
+                tell(report, params.get("value"))
         else:
             message.pop("jsonrpc", None)
             self._heard(message, len(body))
@@ -185,9 +185,13 @@ class Connection:
             request.future.set_exception(failure_of(message["error"]))
             return
         result = message.get("result")
-        if request.then is not None:
-            request.then(result)
-        request.future.set_result(result)
+        try:
+            if request.then is not None:
+                request.then(result)
+        except Exception as failure:  # whoever waits is told, not who reads
+            request.future.set_exception(failure)
+        else:
+            request.future.set_result(result)
 
     def _refused(self, error: Message) -> None:
         """The daemon could not read something. If only one request waits, it was that."""
@@ -216,6 +220,15 @@ class Connection:
                 request.future.set_exception(lost)
         self._ended.set()
         self._lost(self)
+
+
+def tell(hear: Callable[[Any], None], what: Any) -> None:
+    """Call what the program gave us: if it fails, that is not the connection's failure."""
+    try:
+        hear(what)
+    except Exception as failure:
+        context = {"message": f"{hear!r} failed", "exception": failure}
+        asyncio.get_running_loop().call_exception_handler(context)
 
 
 def _look(answered: asyncio.Future[Any]) -> None:

@@ -107,7 +107,7 @@ class Line:
                 await self._wanted.wait()
             try:
                 connection = await self._dial_patiently()
-            except (CallFailed, Mismatch) as failure:
+            except Exception as failure:  # one that trying again does not help
                 self._give_up(failure)
                 return
             told = self._install(connection)

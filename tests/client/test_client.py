@@ -187,6 +187,24 @@ async def test_reports_of_work_and_parts_of_results_come_before_the_result(tmp_p
     assert told == [{"kind": "report", "percentage": 50}, {"items": [1]}]
 
 
+async def test_a_callback_that_fails_harms_neither_the_call_nor_the_connection(tmp_path: Path) -> None:
+    def answer(heard: Message) -> list[Message | bytes | None]:
+        report = {"token": heard["params"].get("workDoneToken"), "value": {"kind": "report"}}
+        return [{"method": "$/progress", "params": report}, {"id": heard["id"], "result": "done"}]
+
+    def fail(what: Any) -> None:
+        raise RuntimeError(what)
+
+    failures: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context["exception"]))
+    async with Scripted(tmp_path / "s", answer) as daemon, connect(daemon.url, reconnect=False) as client:
+        assert await client.call("work", on_progress=fail) == "done"
+        with pytest.raises(RuntimeError):
+            await client.call("work", then=fail)
+        assert await client.call("work") == "done"
+    assert len(failures) == 1
+
+
 async def test_the_daemons_own_requests_are_answered(tmp_path: Path) -> None:
     def answer(heard: Message) -> list[Message | bytes | None]:
         if heard.get("method") == "begin":
