@@ -33,7 +33,7 @@ describe.skipIf(!existsSync(CHROMIUM))("the page in a browser", () => {
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     daemon = await Daemon.start("--ws", `127.0.0.1:${await freePort()}`, "--allow-origin", origin);
     other = await daemon.connect({ name: "other" });
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+    browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
     page = await browser.newPage({ viewport: { width: 1100, height: 700 } });
     page.on("pageerror", (error) => faults.push(String(error)));
   });
