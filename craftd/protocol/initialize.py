@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from attrs import fields, frozen
+from attrs import field, fields, frozen
 
 from craftd.errors import InvalidRequest
 from craftd.protocol import codec
@@ -25,7 +25,7 @@ class Options:
 
     workspaces: tuple[Choice, ...] | None = None
     open: Literal["existing", "register", "never"] = "existing"
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
 
 
 @frozen(kw_only=True)

@@ -133,6 +133,8 @@ class Connection:
         self.roles: frozenset[str] = frozenset()
         self.watchers: tuple[dict[str, Any], ...] = ()
         """What to register for `workspace/didChangeWatchedFiles`, if the client can report changed files."""
+        self.shown: asyncio.Future[None] | None = None
+        """A token that is looked at; ends with the connection, however long it must wait for its turn."""
         self.lifecycle = Lifecycle(Job)
         self.outbox = Outbox(sink, self._room, self.drop)
         self.order = Order()
@@ -222,6 +224,8 @@ class Connection:
         self._ended = True
         if self._deadline is not None:
             self._deadline.cancel()
+        if self.shown is not None:
+            self.shown.cancel()
         self.outbox.close()
         self.outbox.subscriptions.clear()
         for question in self._asked.values():

@@ -256,12 +256,11 @@ class Dispatcher:
     def present(self, connection: Connection, token: str) -> None:
         """A client shows *token* before its first message."""
         connection.hold()
-        shown = asyncio.ensure_future(self.core.authenticate(connection, token))
-        self._heard.add(shown)
-        shown.add_done_callback(partial(self._shown, connection))
+        connection.shown = asyncio.ensure_future(self.core.authenticate(connection, token))
+        connection.shown.add_done_callback(partial(self._shown, connection))
 
     def _shown(self, connection: Connection, shown: asyncio.Future[None]) -> None:
-        self._heard.discard(shown)
+        connection.shown = None
         if not shown.cancelled() and (failure := shown.exception()) is not None:
             connection.refuse(self._error(failure, "authentication"), UNAUTHENTICATED)
         connection.release()

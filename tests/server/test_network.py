@@ -196,6 +196,32 @@ async def test_a_client_that_breaks_off_leaves_nothing_behind(toys: Toys, kind: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
+async def test_a_token_that_waits_for_its_turn_waits_no_longer_than_its_client(toys: Toys, kind: str) -> None:
+    url = await toys.open(kind)
+    waiting, let_go = asyncio.Event(), asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        waiting.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            let_go.set()
+
+    toys.core.auth.sleep = sleep
+    for _ in range(5):
+        wrong = await toys.dial(url, token=None)
+        with pytest.raises(Failed):
+            await wrong.initialize({"token": "wrong"})
+    sixth = await toys.dial(url, token="wrong again")
+    initialize = {"capabilities": {}, "initializationOptions": {"craft": {"token": "wrong again"}}}
+    sixth.send("initialize", initialize, id=1)
+    await asyncio.wait_for(waiting.wait(), 10)
+    assert [message for message in sixth.received if message.get("id") == 1] == []
+    sixth.writer.transport.abort()
+    await asyncio.wait_for(let_go.wait(), 10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 async def test_who_speaks_another_protocol_is_told_and_closed(toys: Toys, kind: str) -> None:
     wire = await toys.dial(await toys.open(kind))
     capabilities = {"experimental": {"craft": {"protocol": "2.0"}}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from craftd.model.records import Record
 from craftd.protocol.contract import Position, Ref
@@ -34,7 +34,7 @@ class SayHello:
     protocol: str | None = None
     config_dir: str | None = None
     pid: int | None = None
-    token: str | None = None
+    token: str | None = field(default=None, repr=False)
 
 
 @method("daemon/status", result=Record, right="read")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
 from craftd.protocol.registry import method
 
@@ -26,7 +26,7 @@ class ShownToken:
 class CreatedToken:
     """secret: what clients show; it is not told again."""
 
-    secret: str
+    secret: str = field(repr=False)
     token: ShownToken
 
 
