@@ -20,6 +20,7 @@ from craftd.protocol.framing import MAX_BODY, BodyTooLarge, FramingError, encode
 from craftd.protocol.lifecycle import Id, Ignored, Lifecycle, Notification, Refused, Reply, Request
 from craftd.server.auth import EVERYTHING, Caller, Grant
 from craftd.server.outbox import QUIET_BYTES, Outbox, Sink, Subscription, notification
+from craftd.workspace.first_reading import FirstReading
 from craftd.workspace.journal import Change
 
 log = logging.getLogger(__name__)
@@ -131,6 +132,8 @@ class Connection:
         self.grant: Grant | None = EVERYTHING if caller is None else None
         self.workspaces: tuple[str, ...] = ()
         self.roles: frozenset[str] = frozenset()
+        self.readings: tuple[tuple[str, FirstReading], ...] = ()
+        """Names of its workspaces and how far they have been read, to be shown if the client can."""
         self.watchers: tuple[dict[str, Any], ...] = ()
         """What to register for `workspace/didChangeWatchedFiles`, if the client can report changed files."""
         self.shown: asyncio.Future[None] | None = None

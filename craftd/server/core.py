@@ -136,10 +136,15 @@ class Daemon:
             workspace = self.home.workspace(id)
             opened.append(workspace if isinstance(workspace, Workspace) else await asyncio.shield(workspace))
         self._alone_since = None
+        described = tuple(map(self._described, opened))
+        connection.readings = tuple(
+            (shown.name or workspace.id, workspace.first_reading)
+            for shown, workspace in zip(described, opened, strict=True)
+        )
         return Opened(
             epoch=self.home.journal.epoch,
             read_only=self.guard.read_only,
-            workspaces=tuple(map(self._described, opened)),
+            workspaces=described,
             features={"fsync": "data", "relay": True, "blobs": True},
         )
 

@@ -18,6 +18,7 @@ from craftd.protocol.rendezvous import PROTOCOL, VERSION
 from craftd.server.blobs import BLOB_BYTES, CHUNK_BYTES
 from craftd.server.connection import MAX_IN_FLIGHT, Connection
 from craftd.server.outbox import LAPSE_BYTES
+from craftd.workspace.first_reading import FirstReading
 from craftd.workspace.journal import JOURNAL_CHANGES, JOURNAL_MS
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ async def initialize(call: Call, params: Any) -> Any:
     connection.workspaces = tuple(workspace.id for workspace in opened.workspaces)
     connection.roles = frozenset(wishes.abilities.roles)
     connection.watchers = _watchers(asked.capabilities, opened)
+    if not getattr(asked.capabilities.window, "work_done_progress", False):
+        connection.readings = ()
     if connection.lifecycle.initialized:  # said without waiting for the answer
         call.after.append(partial(initialized, connection))
     result = lsp.unstructure(
@@ -88,6 +91,32 @@ def initialized(connection: Connection) -> None:
         }
         asked = connection.ask("client/registerCapability", {"registrations": [registration]})
         asked.add_done_callback(_registered)
+    for number, (name, reading) in enumerate(connection.readings):
+        if not reading.finished:
+            token = f"reading-{number}"
+            created = connection.ask("window/workDoneProgress/create", {"token": token})
+            created.add_done_callback(partial(_show_reading, connection, token, name, reading))
+    connection.readings = ()
+
+
+def _show_reading(
+    connection: Connection, token: str, name: str, reading: FirstReading, created: asyncio.Future[Any]
+) -> None:
+    """The client shows how far *reading* is, if it takes the token and there is still something to show."""
+    if created.cancelled() or created.exception() is not None or reading.finished:
+        return
+
+    def say(kind: str, **more: Any) -> None:
+        connection.notify("$/progress", {"token": token, "value": {"kind": kind, **more}})
+
+    def heard(percent: int) -> None:
+        if percent < 100:
+            say("report", percentage=percent)
+        else:
+            say("end")
+
+    say("begin", title=f"Reading {name}", percentage=reading.percent)
+    reading.hear(heard)
 
 
 LIFE: Mapping[str, Callable[[Call, Any], Any]] = {"initialize": initialize, "shutdown": shutdown}

@@ -54,6 +54,7 @@ from craftd.workspace.files import (
     session_of,
 )
 from craftd.workspace.filters import session_filters
+from craftd.workspace.first_reading import FirstReading
 from craftd.workspace.guard import FolderGuard, Guard, tidy
 from craftd.workspace.index import Index
 from craftd.workspace.journal import DAEMON, DISK, Change, Journal, now_ms
@@ -151,6 +152,7 @@ class Workspace:
     verbs: Verbs = field(init=False)
 
     files: SeenFiles = field(init=False)
+    first_reading: FirstReading = field(factory=FirstReading)
 
     def __attrs_post_init__(self) -> None:
         self.verbs = Verbs(self)
@@ -221,7 +223,7 @@ class Workspace:
         self._eyes = Eyes(self)
         self._tasks.append(self.around.spawn(self._queue.run()))
         self._eyes.open()
-        self._verifying = self.supervise(self._verify(lambda row: row.body is None))
+        self._verifying = self.supervise(self._read_first())
         self.supervise(self._keep_house())
         self._tidying = self.supervise(self._tidy())
 
@@ -617,13 +619,22 @@ class Workspace:
         await self._verify(lambda row: row.away is not None)
         await self._queue.commit(Nothing(origin=DAEMON))
 
-    async def _verify(self, wanted: Callable[[SessionRow], bool]) -> None:
-        """Read whole what was only known by its first line, or changed while no daemon ran."""
+    async def _read_first(self) -> None:
+        """Read whole what the workspace was opened without."""
+        self.first_reading.total = sum(row.body is None and row.fingerprint is not None for row in self.sessions)
+        try:
+            await self._verify(lambda row: row.body is None, self.first_reading.step)
+        finally:
+            self.first_reading.finish()
+
+    async def _verify(self, wanted: Callable[[SessionRow], bool], read: Callable[[], None] = lambda: None) -> None:
+        """Read whole what was only known by its first line, or changed while no daemon ran. read: told of each."""
         rows: list[SessionRow] = list(self.sessions)
         for row in rows:
             if not wanted(row) or row.fingerprint is None or self.sessions.get(row.id) is not row:
                 continue
             fresh = await self.in_pool(foreign.verified, row) if row.away is None else row
+            read()
             if self.sessions.get(row.id) is not row:
                 continue
             if fresh is not row and foreign.shows_the_same(fresh, row):

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from craftd.model import json_text
 from craftd.protocol import methods as _complete_registry  # noqa: F401
+from craftd.protocol.framing import encode
 from craftd.protocol.registry import METHODS
+from craftd.workspace import foreign
 from tests.daemon import Daemon
-from tests.wire import Failed, Wire
+from tests.faults.served import WORK, Served
+from tests.wire import PATIENCE, Failed, Wire
 
 LISTS = sorted(
     name for name, row in METHODS.items() if row.verb == "list" and hasattr(row.params, "partial_result_token")
@@ -118,3 +124,33 @@ async def test_what_is_cancelled_while_it_waits_ends_too(client: Wire, daemon: D
     with pytest.raises(Failed, match="Cancelled"):
         await client.answer(second)
     assert not Path(daemon.base, "ws", "small.txt").exists()
+
+
+async def test_the_first_reading_of_a_workspace_is_shown_to_who_can_show_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, go = foreign.verified, threading.Event()
+    monkeypatch.setattr(foreign, "VERIFY_AT_ONCE", -1)
+    monkeypatch.setattr(foreign, "verified", lambda row: (go.wait(PATIENCE), read(row))[1])
+    with tempfile.TemporaryDirectory(prefix="craftd-", dir="/tmp") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        async with Served.start(tmp_path) as served:
+            assert served.daemon.socket is not None
+            clients = [await Wire.connect(served.daemon.socket) for _ in range(3)]
+            able = {"capabilities": {"window": {"workDoneProgress": True}}}
+            for client, more in zip(clients, (able, able, {}), strict=True):
+                await client.initialize({"workspaces": [{"id": WORK}]}, **more)
+            shows, refuses, cannot = clients
+            for client, reply in ((shows, {"result": None}), (refuses, {"error": {"code": -32603, "message": "no"}})):
+                asked = await client.wait(lambda m: m.get("method") == "window/workDoneProgress/create")
+                client.raw(encode(json_text.dumps({"jsonrpc": "2.0", "id": asked["id"], **reply})))
+            begin = await shows.notified("$/progress")
+            assert begin == {"token": "reading-0", "value": {"kind": "begin", "title": "Reading Work", "percentage": 0}}
+            go.set()
+            await shows.wait(lambda m: m.get("params", {}).get("value") == {"kind": "end"})
+            for client in (refuses, cannot):
+                await client.call("daemon/sync", {"workspace": WORK})
+                assert client.notifications("$/progress") == []
+            assert not any(m.get("method") == "window/workDoneProgress/create" for m in cannot.received)
+            for client in clients:
+                await client.close()
