@@ -197,7 +197,10 @@ class Mirror:
             return
         try:
             transcript.hear(what, params)
-            if transcript.coming is None and any(map(is_omitted, params.get("messages", ()))):
+            bodiless = any(map(is_omitted, params.get("messages", ()))) or "omitted" in params.get("patch", {}).get(
+                "set", ()
+            )
+            if transcript.coming is None and bodiless:
                 self._list_again("omitted", session)
         except Unlisted:
             self._list_again("messages", session)

@@ -232,6 +232,11 @@ async def test_what_an_event_leaves_out_is_fetched(client: Client) -> None:
         assert mirror.messages("s-1")[0]["omitted"] > 300_000
         await mirror.at(done["revision"])
         assert len(mirror.messages("s-1")[0]["content"]) == 300_000
+        patch = {"set": {"content": "y" * 300_000}}
+        changed = await client.messages.update(session="s-1", id="m1", patch=patch)
+        assert mirror.messages("s-1")[0]["omitted"] > 300_000
+        await mirror.at(changed["revision"])
+        assert mirror.messages("s-1")[0]["content"] == "y" * 300_000
 
 
 async def test_a_session_can_be_followed_later_and_no_longer(client: Client) -> None:

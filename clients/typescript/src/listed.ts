@@ -206,21 +206,36 @@ export class ListedTranscript extends Listed {
         this.#show(known.slice(0, params.keep));
         return true;
       case "messages/didDelete": {
-        const gone = new Set<unknown>(params.ids ?? [params.id]);
-        this.#show(known.filter((message) => !gone.has(message["id"])));
-        return true;
+        const id = params.id as string;
+        if (id.startsWith("~")) return true;
+        const at = placeOf(known, id);
+        if (at !== -1) this.#show(known.toSpliced(at, 1));
+        return at !== -1 || !id.startsWith("#");
       }
-      case "messages/didChange": {
-        const at = known.findIndex((message) => message["id"] === params.id);
-        const found = known[at];
-        if (!found) return false;
-        if (isOmitted(found)) this.#patches.get(params.id)?.push(params);
-        else this.#show(known.with(at, apply(found, params.patch)));
-        return true;
-      }
+      case "messages/didChange":
+        return (params.changes as { id: string }[]).every(({ id }) => this.#change(id, params));
       default:
         return false;
     }
+  }
+
+  #change(id: string, change: { patch: Patch; revision: number }): boolean {
+    const known = this.messages ?? [];
+    const at = placeOf(known, id);
+    const found = known[at];
+    if (!found) return false;
+    if (isOmitted(found)) {
+      this.#patches.get(id)?.push(change);
+      return true;
+    }
+    const changed = apply(found, change.patch);
+    if (isOmitted(changed) && changed["id"] !== id) return false;
+    this.#show(known.with(at, changed));
+    if (isOmitted(changed)) {
+      this.#patches.set(id, []);
+      this.#fetch(id);
+    }
+    return true;
   }
 
   #append(
@@ -246,6 +261,13 @@ export class ListedTranscript extends Listed {
     this.messages = messages;
     this.#changed();
   }
+}
+
+/** Of equal ids the first is meant; `#<index>` names a message that has none. */
+function placeOf(messages: readonly JsonObject[], id: string): number {
+  const at = messages.findIndex((message) => message["id"] === id);
+  const index = at === -1 && /^#\d+$/.test(id) ? Number(id.slice(1)) : at;
+  return index < messages.length ? index : -1;
 }
 
 /** Events only name a message that is too large for everybody (protocol.md, Events). */

@@ -173,7 +173,11 @@ test("a message that was only named is filled, with what changed meanwhile on to
     [9, 2],
   ]) {
     list.take(
-      event("messages/didChange", revision!, { session: "s", id: "m", version: "v", patch: { set: { [`n${n}`]: n } } }),
+      event("messages/didChange", revision!, {
+        session: "s",
+        changes: [{ id: "m", version: "v" }],
+        patch: { set: { [`n${n}`]: n } },
+      }),
     );
   }
   list.fill("m", { id: "m", content: "long", n1: 1 }, 8);
@@ -181,4 +185,29 @@ test("a message that was only named is filled, with what changed meanwhile on to
   list.fill("m", { id: "m", content: "late" }, 8);
   expect(list.messages).toHaveLength(1);
   expect(list.messages?.[0]?.["content"]).toBe("long");
+});
+
+test("messages are changed and deleted by their first id or their place, damaged lines are none", async () => {
+  const list = messages();
+  await listed(list, listing([{ revision: 5, items: said("a", "b", "a") }]));
+  const change = (revision: number, id: string, patch: object) =>
+    list.take(event("messages/didChange", revision, { session: "s", changes: [{ id, version: "v" }], patch }));
+  const remove = (revision: number, id: string) =>
+    list.take(event("messages/didDelete", revision, { session: "s", id }));
+  expect(change(6, "a", { set: { n: 1 } })).toBe(true);
+  expect(change(7, "#2", { set: { n: 2 } })).toBe(true);
+  expect(list.messages?.map(({ n }) => n)).toEqual([1, undefined, 2]);
+  expect([remove(8, "a"), remove(9, "~120"), remove(10, "#1")]).toEqual([true, true, true]);
+  expect(ids(list)).toEqual(["b"]);
+  expect([change(11, "x", {}), remove(12, "#7"), remove(13, "gone already")]).toEqual([false, false, true]);
+});
+
+test("a change that is too large to be sent leaves a name to fetch", async () => {
+  const list = messages();
+  await listed(list, listing([{ revision: 5, items: [item("m", { id: "m", type: "user", content: "short" })] }]));
+  const patch = { unset: ["/content"], set: { omitted: 300_000 } };
+  list.take(event("messages/didChange", 6, { session: "s", changes: [{ id: "m", version: "v" }], patch }));
+  expect(list.messages).toEqual([{ id: "m", type: "user", omitted: 300_000 }]);
+  list.fill("m", { id: "m", type: "user", content: "long" }, 6);
+  expect(list.messages).toEqual([{ id: "m", type: "user", content: "long" }]);
 });
