@@ -80,14 +80,19 @@ class Expression:
             return True
         return bool(found) and found == found
 
+    def unknown_functions(self) -> Iterator[ExpressionError]:
+        for node in _walk(self.root):
+            if node.kind == "call" and node.value not in FUNCTIONS:
+                yield ExpressionError(node.at, f"there is no function {node.value}", "unknown-function")
+
     def doubts(self, names: Container[str], samples: Iterable[Context]) -> Iterator[ExpressionError]:
         """What will not do what was meant, found beforehand: unknown functions and *names*, failures on *samples*."""
         known = True
+        for error in self.unknown_functions():
+            known = False
+            yield error
         for node in _walk(self.root):
-            if node.kind == "call" and node.value not in FUNCTIONS:
-                known = False
-                yield _no_function(node)
-            elif node.kind in ("name", "quoted", "of") and node.value not in names and node.value not in CONSTANTS:
+            if node.kind in ("name", "quoted", "of") and node.value not in names and node.value not in CONSTANTS:
                 known = False
                 yield ExpressionError(node.at, f"there is no {node.value}", "unknown-name")
         for sample in samples if known else ():
@@ -287,7 +292,7 @@ def _value(node: Node, context: Context, now: int) -> Any:
     if kind == "not":
         return not _flag(parts[0], context, now)
     if kind == "call" and node.value not in FUNCTIONS:
-        raise _no_function(node)
+        raise ExpressionError(node.at, f"there is no function {node.value}", "unknown-function")
     values = [_value(part, context, now) for part in parts]
     if kind == "call":
         return FUNCTIONS[node.value](values, now)
@@ -306,10 +311,6 @@ def _value(node: Node, context: Context, now: int) -> Any:
             for number, (sign, at) in enumerate(node.value)
         )
     return _operation(node, values)
-
-
-def _no_function(node: Node) -> ExpressionError:
-    return ExpressionError(node.at, f"there is no function {node.value}", "unknown-function")
 
 
 def _member(value: Any, name: str) -> Any:

@@ -104,10 +104,11 @@ LABELS = Noun(
     name="labels",
     id_pattern=ID,
     immutable=frozenset({"id"}),
-    sort="name",
+    sort="place",
     fields=tuple(FIELDS),
     validate=validator(SCHEMA),
     new=new,
     among=among,
     defaults=DEFAULTS,
+    ordered=True,
 )

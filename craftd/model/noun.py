@@ -59,7 +59,8 @@ class Noun:
     id_member: the key of the stored value that holds the id; None = the folder name alone.
     aliases: further keys of the value by which `get` finds a record. light: keys of value in a list item (None = all).
     volatile: keys that do not enter the version. computed: keys only craftd changes.
-    sort: default order. validate(value, old): what is wrong with a value about to be stored.
+    sort: default order; "place" is that of the file.
+    validate(value, old): what is wrong with a value about to be stored.
     new(value, facts): the id and the complete value of a record to be created.
     touch(value, facts): *value* with the keys that change with every stored update (`updatedAt`).
     info(value): computed members of an item.
@@ -90,6 +91,8 @@ class Noun:
     """Records served while there is no file yet (built into the app)."""
     required: frozenset[str] = frozenset()
     """Ids that must be there and may not be deleted."""
+    ordered: bool = False
+    """Where a record stands in the file means something: lists come in that order, `didReorder` tells another one."""
 
     @property
     def singular(self) -> str:

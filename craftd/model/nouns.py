@@ -12,9 +12,12 @@ from craftd.model.sessions import SESSIONS
 from craftd.model.skills import SKILLS
 from craftd.model.sources import SOURCES
 from craftd.model.statuses import STATUSES
+from craftd.model.views import VIEWS
 from craftd.model.workspaces import WORKSPACES
 
 NOUNS: dict[str, Noun] = {
     noun.name: noun
-    for noun in (WORKSPACES, SESSIONS, MESSAGES, PROJECTS, SOURCES, SKILLS, STATUSES, LABELS, PERMISSIONS, CREDENTIALS)
-}
+    for noun in (
+        WORKSPACES, SESSIONS, MESSAGES, PROJECTS, SOURCES, SKILLS, STATUSES, LABELS, VIEWS, PERMISSIONS, CREDENTIALS,
+    )
+}  # fmt: skip

@@ -106,9 +106,10 @@ VIEWS = Noun(
     name="views",
     id_pattern=ID,
     immutable=frozenset({"id"}),
-    sort="name",
+    sort="place",
     fields=tuple(FIELDS),
     validate=validator(shape(FIELDS, required=("id", "name", "expression"))),
     new=new,
     defaults=DEFAULTS,
+    ordered=True,
 )

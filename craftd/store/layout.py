@@ -16,6 +16,7 @@ from craftd.model.projects import PROJECTS
 from craftd.model.skills import SKILLS
 from craftd.model.sources import SOURCES
 from craftd.model.statuses import STATUSES
+from craftd.model.views import VIEWS
 from craftd.store.entries import Entries
 from craftd.store.files import Shelf
 from craftd.store.folders import Folders
@@ -63,6 +64,7 @@ _SHELVES: tuple[Shelf, ...] = (
         around={"version": 1, "labels": []},
         children="children",
     ),
+    Entries(noun=VIEWS, file="views.json", member="views", around={"version": 1, "views": []}),
     Singles(
         noun=PERMISSIONS,
         fixed={permissions.WORKSPACE: "permissions.json"},

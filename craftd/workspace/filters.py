@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from craftd.errors import InvalidParams
 from craftd.model import sessions
+from craftd.model.expressions import ExpressionError
 from craftd.model.labels import descendants
 from craftd.workspace.index import Special, Test
 from craftd.workspace.live import ACTIVITIES
+from craftd.workspace.views import sieve
 
 if TYPE_CHECKING:
     from craftd.workspace.workspace import Workspace
@@ -20,6 +22,7 @@ def session_filters(workspace: Workspace) -> dict[str, Special]:
         "state": lambda wanted: _state(workspace, wanted),
         "label": lambda wanted: _label(workspace, wanted),
         "status": _status,
+        "view": lambda wanted: _view(workspace, wanted),
         "project": lambda wanted: _field("project", "projectId", wanted),
         "parent": lambda wanted: _field("parent", "parentSessionId", wanted),
         "text": _text,
@@ -69,6 +72,20 @@ def _label(workspace: Workspace, wanted: Any) -> Test:
 def _status(wanted: Any) -> Test:
     ids = _strings("status", wanted)
     return lambda row: sessions.status_of(row.value) in ids
+
+
+def _view(workspace: Workspace, wanted: Any) -> Test:
+    """Sessions of any of these views; one for which an expression fails does not match it."""
+    sieves = []
+    for id in sorted(_strings("view", wanted)):
+        row = workspace.tables["views"].index.get(id)
+        if row is None:
+            raise InvalidParams.of("filter.view", f"there is no view {id!r}")
+        try:
+            sieves.append(sieve(workspace, row.value.get("expression", "")))
+        except ExpressionError as error:
+            raise InvalidParams.of("filter.view", f"the expression of {id!r} cannot be used: {error}") from None
+    return lambda row: any(matches(row) for matches in sieves)
 
 
 def _field(name: str, field: str, wanted: Any) -> Test:

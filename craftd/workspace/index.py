@@ -88,6 +88,8 @@ class Index:
     specials: Mapping[str, Special] = field(factory=dict)
     fields: frozenset[str] = frozenset()
     """Names of fields a filter may use: a misspelt one must not narrow or widen a result unseen."""
+    sorts: frozenset[str] = frozenset({"id"})
+    """Names that only a sort may use."""
     sort_value: Callable[[Any, str], Any] = lambda row, name: row.value.get(name)
     rows: dict[str, Any] = field(factory=dict)
     _orders: dict[str, Order] = field(factory=dict)
@@ -145,8 +147,8 @@ class Index:
         Raises: InvalidParams (unknown filter, bad sort), StaleCursor (from another run of the daemon).
         """
         sort = self.default_sort if sort is None else sort
-        if sort.removeprefix("-") not in self.fields | {"id"}:
-            raise InvalidParams.of("sort", f"is none of {', '.join(sorted(self.fields | {'id'}))}")
+        if sort.removeprefix("-") not in self.fields | self.sorts:
+            raise InvalidParams.of("sort", f"is none of {', '.join(sorted(self.fields | self.sorts))}")
         count = PAGE if limit is None else limit
         if count < 1:
             raise InvalidParams.of("limit", "must be at least 1")

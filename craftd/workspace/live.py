@@ -38,6 +38,10 @@ class Live:
         states = self._states.get(session)
         return next(reversed(states.values()), None) if states else None
 
+    def sessions(self, *activities: str) -> frozenset[str]:
+        """Of which one of these is said."""
+        return frozenset(session for session in self._states if self.activity(session) in activities)
+
     def release(self, party: Hashable) -> list[str]:
         """Forget *party*; the sessions whose activity is another one now."""
         self._views.pop(party, None)

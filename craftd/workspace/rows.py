@@ -37,7 +37,8 @@ class Place:
 
 @define(eq=False)
 class PlainRow:
-    """One record of a noun whose files are small. unit: the document it lives in, relative to the workspace."""
+    """One record of a noun whose files are small. unit: the document it lives in, relative to the workspace; place:
+    where it stands in there."""
 
     id: str
     unit: str
@@ -45,6 +46,7 @@ class PlainRow:
     version: str
     info: dict[str, Any]
     light: tuple[str, ...] | None
+    place: int = 0
     _text: bytes | None = None
 
     def item(self) -> Item:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,9 @@ class Table:
         return row is None or row.unit == key or not (root / row.unit).exists()
 
     def records(self, key: str) -> dict[str, Record]:
-        return {row.id: row.value for row in self.index if row.unit == key}
+        """In the order of the document."""
+        rows = sorted((row for row in self.index if row.unit == key), key=lambda row: row.place)
+        return {row.id: row.value for row in rows}
 
     def issues(self) -> dict[str, list[Issue]]:
         """What is wrong with this noun's files, by path relative to the workspace."""
@@ -61,12 +63,17 @@ class Table:
         return row
 
 
-def row_of(noun: Noun, id: str, unit: str, value: Record, document: Document) -> PlainRow:
+def sort_value(row: PlainRow, name: str) -> Any:
+    """`Index.sort_value` of these nouns."""
+    return row.place if name == "place" else row.value.get(name)
+
+
+def row_of(noun: Noun, id: str, unit: str, value: Record, document: Document, place: int = 0) -> PlainRow:
     info = dict(noun.info(value))
     issues = [issue.as_json() for issue in document.issues if issue.id == id]
     if issues:
         info["issues"] = issues
-    return PlainRow(id, unit, value, version_of(value, noun.volatile), info, noun.light)
+    return PlainRow(id, unit, value, version_of(value, noun.volatile), info, noun.light, place)
 
 
 @define(eq=False)
@@ -179,9 +186,9 @@ class DocumentUnit(Unit):
     def _all_issues(self) -> list[Issue]:
         return document_issues(self.table, self.key, self.document, self._hidden)
 
-    def _row(self, id: str, value: Record) -> PlainRow:
+    def _row(self, id: str, value: Record, place: int = 0) -> PlainRow:
         document = self.document or Document(key=self.key)
-        return row_of(self.noun, id, self.key, value, document)
+        return row_of(self.noun, id, self.key, value, document, place)
 
     def row(self, id: str) -> PlainRow:
         return self._row(id, self.records()[id])
@@ -214,15 +221,16 @@ class DocumentUnit(Unit):
         table = self.table
         for id in [row.id for row in table.index if row.unit == self.key and row.id not in self.base]:
             table.index.remove(id)
-        for id, value in self.base.items():
-            row, old = self._row(id, value), table.index.get(id)
-            if old is None or old.version != row.version or old.info != row.info or old.value is not value:
+        for place, (id, value) in enumerate(self.base.items()):
+            row, old = self._row(id, value, place), table.index.get(id)
+            same = old is not None and (old.version, old.info, old.place) == (row.version, row.info, place)
+            if old is None or not same or old.value is not value:
                 table.index.put(row)
 
     def publish_first(self) -> None:
         """The same while nobody has listed anything and nothing of this document is shown."""
         self._show_document()
-        self.table.index.fill([self._row(id, value) for id, value in self.base.items()])
+        self.table.index.fill([self._row(id, value, at) for at, (id, value) in enumerate(self.base.items())])
 
     def _show_document(self) -> None:
         table = self.table
@@ -259,7 +267,32 @@ def changes_between(noun: Noun, before: Mapping[str, Record], after: Mapping[str
             version = row(id, value).version
             members = {"changes": [{"id": id, "version": version}], "patch": patch}
             changes.append(Change(f"{noun.name}/didChange", noun.name, members))
+    return changes + (reorderings(noun, before, after) if noun.ordered else [])
+
+
+def reorderings(noun: Noun, before: Mapping[str, Record], after: Mapping[str, Record]) -> list[Change]:
+    """`didReorder` for every level in another order than the one that follows from what came and went."""
+    old, new = _levels(before), _levels(after)
+    changes = []
+    for parent, ids in new.items():
+        stayed = [id for id in old.get(parent, ()) if id in ids]
+        if [*stayed, *(id for id in ids if id not in stayed)] != ids:
+            changes.append(reordering(noun, parent, ids))
     return changes
+
+
+def reordering(noun: Noun, parent: str | None, ids: Sequence[str]) -> Change:
+    within = {} if parent is None else {"parent": parent}
+    return Change(f"{noun.name}/didReorder", noun.name, {**within, "ids": list(ids)})
+
+
+def _levels(records: Mapping[str, Record]) -> dict[str | None, list[str]]:
+    """Ids in order, by the record they are in."""
+    levels: dict[str | None, list[str]] = {}
+    for id, value in records.items():
+        parent = value.get("parent")
+        levels.setdefault(parent if isinstance(parent, str) else None, []).append(id)
+    return levels
 
 
 def issue_changes(before: Mapping[str, list[Issue]], after: Mapping[str, list[Issue]]) -> list[Change]:

@@ -63,7 +63,7 @@ from craftd.workspace.queue import Queue
 from craftd.workspace.rows import Place, SessionRow
 from craftd.workspace.seen import SeenFiles
 from craftd.workspace.sessions import SESSIONS, Fold, Mend, Reconcile, SessionCommit, SessionUnit
-from craftd.workspace.tables import DocumentUnit, Table
+from craftd.workspace.tables import DocumentUnit, Table, sort_value
 from craftd.workspace.verbs import Verbs
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,9 @@ class Workspace:
         known = cache.read(workspace._cache_file, place)
         for name, shelf in SHELVES.items():
             noun = NOUNS[name]
-            tables[name] = Table(noun, shelf, Index(epoch, noun.sort, fields=frozenset(noun.fields)))
+            fields, sorts = frozenset(noun.fields), frozenset({"id", "place"} if noun.ordered else {"id"})
+            index = Index(epoch, noun.sort, fields=fields, sorts=sorts, sort_value=sort_value)
+            tables[name] = Table(noun, shelf, index)
             before = None if known is None else known.documents.get(name, {})
             journal.missed += workspace._load_table(tables[name], before)
         workspace.sessions.fill(foreign.first_look(place, {} if known is None else known.sessions))

@@ -75,6 +75,7 @@ VALUES: dict[str, Callable[[Scene], Params]] = {
     "skills": lambda scene: {"name": scene.name, "description": "Says when", "content": "Do it.\n"},
     "statuses": lambda scene: {"label": scene.name, "category": "open"},
     "labels": lambda scene: {"name": scene.name},
+    "views": lambda scene: {"name": scene.name, "expression": "hasUnread"},
     "workspaces": lambda scene: {"name": scene.name, "path": str(scene.daemon.base / scene.name)},
 }
 PATCHES: dict[str, Params] = {
@@ -209,6 +210,10 @@ async def other_rules(scene: Scene) -> Params:
     return {**await rules(scene), "patch": {"set": {"version": scene.name}}, "key": scene.key}
 
 
+async def an_expression(scene: Scene) -> Params:
+    return {"expression": "hasUnread == true"}
+
+
 WELL: dict[str, Prepare] = {
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
     "blobs/create": nothing,
@@ -249,6 +254,7 @@ WELL: dict[str, Prepare] = {
     "tokens/create": one_workspace,
     "tokens/list": nothing,
     "tokens/revoke": old_token,
+    "views/evaluate": an_expression,
 }
 """What a call takes to be carried out."""
 

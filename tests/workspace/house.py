@@ -28,7 +28,7 @@ from craftd.workspace.workspace import Surroundings, Workspace
 PATIENCE = 20.0
 """Seconds: nothing here takes that long unless it never comes."""
 
-NOUNS = ("sessions", "projects", "sources", "skills", "statuses", "labels", "permissions")
+NOUNS = ("sessions", "projects", "sources", "skills", "statuses", "labels", "views", "permissions")
 
 CLIENT = Origin(kind="client", client="c-1")
 

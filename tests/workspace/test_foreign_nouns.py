@@ -49,9 +49,14 @@ def source(name: str) -> bytes:
     return text({"id": "tides_1", "slug": "tides", "name": name, "type": "local", "local": {"path": "~/tides"}})
 
 
+def views(name: str) -> bytes:
+    return text({"version": 1, "views": [{"id": "view-hot", "name": name, "expression": "isFlagged"}]})
+
+
 FILES = {
     "labels": ("labels/config.json", lambda name: labels(name, "Fixed"), "one", "name"),
     "statuses": ("statuses/config.json", statuses, "todo", "label"),
+    "views": ("views.json", views, "view-hot", "name"),
     "projects": ("projects/atlas/config.json", project, "proj_0a1b2c3d", "name"),
     "sources": ("sources/tides/config.json", source, "tides", "name"),
     "skills": ("skills/tide/SKILL.md", skill, "tide", "description"),
@@ -93,6 +98,21 @@ async def test_the_labels_that_came_went_and_changed_are_announced_one_by_one(ho
     assert sorted(house.methods) == ["labels/didCreate", "labels/didDelete"]
     mirror.follow(house.events)
     await mirror.compare(house)
+
+
+@pytest.mark.parametrize("save", SAVES)
+async def test_another_order_of_labels_is_announced_by_its_level(house: House, save: Save) -> None:
+    file = house.root / "labels" / "config.json"
+    file.write_bytes(labels("One", "Two", "Three"))
+    await house.sync()
+    house.events.clear()
+    save(file, labels("Three", "One", "Four"))
+    event = await house.hear("labels/didReorder")
+    await house.sync()
+    assert house.methods == ["labels/didDelete", "labels/didCreate", "labels/didReorder"]
+    assert (event["ids"], event.get("parent")) == (["three", "one", "four"], None)
+    page = house.workspace.tables["labels"].index.page()
+    assert [json.loads(item)["id"] for item in page.items] == ["three", "one", "four"]
 
 
 @pytest.mark.parametrize("save", SAVES)

@@ -11,10 +11,12 @@ from craftd.protocol.methods import (
     events,
     files,
     issues,
+    labels,
     messages,
     permissions,
     sessions,
     tokens,
+    views,
     workspaces,
 )
 from craftd.protocol.registry import REGISTRY
@@ -28,9 +30,11 @@ __all__ = [
     "events",
     "files",
     "issues",
+    "labels",
     "messages",
     "permissions",
     "sessions",
     "tokens",
+    "views",
     "workspaces",
 ]

@@ -12,6 +12,7 @@ from craftd.server.handlers import (
     permissions,
     sessions,
     tokens,
+    views,
     workspaces,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "permissions",
     "sessions",
     "tokens",
+    "views",
     "workspaces",
 ]
