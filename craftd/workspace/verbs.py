@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from craftd.errors import AlreadyExists, InvalidParams, NotFound, Ref, ValidationFailed
@@ -10,7 +13,7 @@ from craftd.model.nouns import NOUNS
 from craftd.model.records import Item, Record
 from craftd.store.folders import Folders
 from craftd.workspace.changes import CreateRecord, DeleteRecord, UpdateRecord, check_patch
-from craftd.workspace.commit import Commit, Done
+from craftd.workspace.commit import Done
 from craftd.workspace.index import Index
 from craftd.workspace.journal import Origin
 from craftd.workspace.sessions import CreateSession, DeleteSession, UpdateSession
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from craftd.workspace.workspace import Workspace
 
 NAMES_TRIED = 20
-"""Chosen names that may turn out to be taken: by a change that was queued before, or by somebody else's folder."""
+"""Chosen names that may turn out to be taken by somebody else's folder."""
 
 
 class Verbs:
@@ -28,6 +31,7 @@ class Verbs:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._promised: dict[str, Counter[str]] = defaultdict(Counter)
 
     def index(self, noun: str) -> Index:
         return self._workspace.sessions if noun == "sessions" else self._table(noun).index
@@ -49,7 +53,8 @@ class Verbs:
         for _ in range(NAMES_TRIED):
             commit = self._creation(noun, value, id, origin, connection)
             try:
-                return await self._workspace.commit(commit)
+                with self._promise(noun, commit.id, commit.unit.rpartition("/")[2]):
+                    return await self._workspace.commit(commit)
             except AlreadyExists:
                 if id is not None:
                     raise
@@ -59,14 +64,29 @@ class Verbs:
                     raise
         raise AlreadyExists(Ref(noun, "", self._workspace.id))
 
-    def _creation(self, noun: str, value: Record, id: str | None, origin: Origin, connection: object) -> Commit:
+    @contextmanager
+    def _promise(self, noun: str, *names: str) -> Iterator[None]:
+        """Choose none of *names* for another record inside of it: trying again would be out of turn."""
+        promised = self._promised[noun]
+        promised.update(names)
+        try:
+            yield
+        finally:
+            for name in names:
+                promised[name] -= 1
+                if not promised[name]:
+                    del promised[name]
+
+    def _creation(
+        self, noun: str, value: Record, id: str | None, origin: Origin, connection: object
+    ) -> CreateSession | CreateRecord:
         workspace = self._workspace
         if noun == "sessions":
             named = {name for name in ("projectId", "parentSessionId") if name in value}
             return CreateSession(
                 origin=origin,
                 connection=connection,
-                id=id or workspace.new_session_id(),
+                id=id or workspace.new_session_id(self._promised[noun]),
                 value=value,
                 known=workspace.has,
                 reads=frozenset({"projects/", "sessions/"}) if named else frozenset(),
@@ -75,7 +95,7 @@ class Verbs:
         new = table.noun.new
         if new is None:
             raise InvalidParams.of("value", f"{noun} are not created")
-        facts = workspace.facts(table, id)
+        facts = workspace.facts(table, id, self._promised[noun])
         chosen, whole = new(value, facts)
         key = table.shelf.key_for(chosen, whole)
         room, _, folder = key.rpartition("/")

@@ -7,7 +7,7 @@ import logging
 import os
 import random
 import time
-from collections import OrderedDict
+from collections import ChainMap, Counter, OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -405,17 +405,20 @@ class Workspace:
         self._touched[commit.id] = time.monotonic()
         return self._queue.submit(commit)
 
-    def new_session_id(self) -> str:
-        today = time.localtime(self.around.clock() / 1000)
-        return new_session_id(date(today.tm_year, today.tm_mon, today.tm_mday), self.around.pick, self.sessions.rows)
+    def new_session_id(self, promised: Counter[str]) -> str:
+        """A free id; *promised*: those of sessions that are about to be made."""
+        today = date(*time.localtime(self.around.clock() / 1000)[:3])
+        return new_session_id(today, self.around.pick, ChainMap(self.sessions.rows, promised))
 
-    def facts(self, table: Table | None = None, id: str | None = None) -> Facts:
-        """What a pure rule may know; for a new record of *table*: which names are taken, and the *id* asked for."""
+    def facts(self, table: Table | None = None, id: str | None = None, promised: Iterable[str] = ()) -> Facts:
+        """What a pure rule may know; for a new record of *table*: which names are taken, *promised* ones among them,
+        and the *id* asked for.
+        """
         taken: frozenset[str] = frozenset()
         beside: dict[str, Record] = {}
         if table is not None:
             folders = (key.rpartition("/")[2] for key in table.documents)
-            taken = frozenset(table.index.rows) | frozenset(folders)
+            taken = frozenset((*table.index.rows, *folders, *promised))
             beside = {row.id: row.value for row in table.index}
         around = self.around
         return Facts(now=around.clock(), pick=around.pick, home=around.home, taken=taken, id=id, beside=beside)
