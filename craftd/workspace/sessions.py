@@ -12,6 +12,7 @@ from craftd.errors import (
     AlreadyExists,
     Busy,
     Corrupt,
+    Forbidden,
     Issue,
     NotFound,
     Ref,
@@ -487,14 +488,23 @@ class Mend(SessionCommit):
 
 @define(eq=False, kw_only=True)
 class MarkRead(SessionCommit):
-    """Everything in the session was read. Answers nothing; a session that is gone meanwhile needs no mark."""
+    """Everything in the session was read. Answers nothing; a session that is gone meanwhile needs no mark.
+
+    one_of_all: a session that cannot be written is left as it is, nobody named it.
+    """
 
     rewrites = True
+    one_of_all: bool = False
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
         if not unit.exists:
             return Planned(None)
-        stored = unit.require_writable()
+        try:
+            stored = unit.require_writable()
+        except (Corrupt, Forbidden):
+            if self.one_of_all:
+                return Planned(None)
+            raise
         marked = sessions.marked_read(stored)
         if marked is stored:
             return Planned(None)

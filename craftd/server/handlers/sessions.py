@@ -27,7 +27,9 @@ async def mark_read(call: Call, params: MarkRead) -> Committed:
     ids = workspace.unread() if params.sessions is None else tuple(dict.fromkeys(params.sessions))
     for id in ids:
         workspace.session(id, "sessions")
-    commits = [sessions.MarkRead(origin=call.origin, connection=call.connection, id=id) for id in ids]
+    commits = [
+        sessions.MarkRead(origin=call.origin, connection=call.connection, id=id, one_of_all=params.all) for id in ids
+    ]
     token = params.work_done_token if len(commits) > AT_ONCE else None
     call.progress(token, {"kind": "begin", "title": "Marking sessions as read", "percentage": 0})
 
