@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from secrets import token_hex
@@ -263,6 +263,29 @@ def flush_names(*paths: Path) -> None:
         unsafe = DirectoryNotFlushed(first.errno, first.strerror, str(folder))
         unsafe.folders = tuple(failed)
         raise unsafe from first
+
+
+def make_safe(root: Path, paths: Iterable[Path]) -> None:
+    """Flush what is there under these names below *root*, and that others are not, whoever did it.
+
+    Somebody is about to be told that it is stored.  Raises: OSError.
+    """
+    folders: dict[Path, None] = {}
+    for path in paths:
+        try:
+            fd = disk.open_read(path)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            pass
+        else:
+            try:
+                disk.flush_full(fd)
+            finally:
+                disk.close(fd)
+        above = [folder for folder in path.parents if folder == root or root in folder.parents]
+        folders |= dict.fromkeys(above)
+    for folder in folders:
+        if folder.is_dir():
+            disk.flush_directory(folder)
 
 
 def temporary_beside(path: Path) -> Path:

@@ -106,6 +106,7 @@ class UpdateRecord(RecordCommit):
         self._expect(unit, self.expected)
         new = patches.apply(old, self.patch)
         if not patches.diff(old, new):
+            unit.confirm()
             return Planned(Updated(unit.row(self.id).item(), changed=False))
         if self.noun.touch is not None:
             new = self.noun.touch(new, self._facts(now))
@@ -128,6 +129,7 @@ class DeleteRecord(RecordCommit):
 
     def plan(self, unit: DocumentUnit, now: int) -> Planned:
         if self.missing_ok and self.id not in unit.records():
+            unit.confirm()
             return Planned(None)
         if self.id not in unit.records():
             raise NotFound(self.ref)

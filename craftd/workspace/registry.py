@@ -277,11 +277,15 @@ class SettingsUnit(Unit):
     index: Index
     alias_of: str | None
     _staged: Record | None = None
-    _row: PlainRow | None = None
+    _confirm: bool = False
 
     @property
     def dirty(self) -> bool:
-        return self._staged is not None
+        return self._staged is not None or self._confirm
+
+    def confirm(self) -> None:
+        """Somebody is about to be told that it is stored as it is, whoever wrote it."""
+        self._confirm = True
 
     def value(self) -> Record:
         return self._staged if self._staged is not None else (self.known.settings.value or {})
@@ -316,10 +320,12 @@ class SettingsUnit(Unit):
     def write(self) -> None:
         if self._staged is not None:
             self.known.settings.write(self._staged)
-            self._staged = None
+        else:
+            atomic.make_safe(self.known.entry.root, [self.known.settings.path])
+        self.discard()
 
     def discard(self) -> None:
-        self._staged = None
+        self._staged, self._confirm = None, False
 
     def publish(self) -> None:
         self.index.put(self.known.row(self.alias_of))
@@ -483,6 +489,7 @@ class UpdateSettings(Commit):
         old = row.value
         new = patches.apply(old, self.patch)
         if not patches.diff(old, new):
+            unit.confirm()
             return Planned(Updated(row.item(), changed=False))
         refuse_immutable(WORKSPACES, old, new, ref)
         refuse_errors(WORKSPACES, new, old, ref)

@@ -419,6 +419,7 @@ class UpdateSession(SessionCommit):
         old = unit.value()
         new = patches.apply(old, self.patch)
         if not patches.diff(old, new):
+            unit.confirm()
             return Planned(Updated(unit.item(), changed=False))
         issues = sessions.validate(new, old)
         if issues:

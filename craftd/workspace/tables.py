@@ -15,7 +15,7 @@ from craftd.model.noun import Facts, Noun
 from craftd.model.patch import diff
 from craftd.model.records import Record, version_of
 from craftd.store import atomic
-from craftd.store.atomic import DirectoryNotFlushed
+from craftd.store.atomic import DirectoryNotFlushed, Fingerprint
 from craftd.store.files import Document, Shelf
 from craftd.store.locate import ABSENCE_MS
 from craftd.workspace.commit import Unit
@@ -36,6 +36,8 @@ class Table:
     index: Index
     documents: dict[str, Document] = field(factory=dict)
     hidden: dict[str, frozenset[str]] = field(factory=dict)
+    safe: dict[str, dict[str, Fingerprint | None]] = field(factory=dict)
+    """Files of documents that a power loss cannot undo any more. Thread of the scope."""
 
     def free(self, root: Path, id: str, key: str) -> bool:
         """Whether the document *key* may hold the record *id*: no other one does, or it is not there any more."""
@@ -87,6 +89,7 @@ class DocumentUnit(Unit):
     document: Document | None
     base: dict[str, Record]
     staged: dict[str, Record | None] = field(factory=dict)
+    _confirm: bool = False
     _hidden: frozenset[str] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -110,7 +113,15 @@ class DocumentUnit(Unit):
 
     @property
     def dirty(self) -> bool:
-        return bool(self.staged)
+        return bool(self.staged) or self._confirm
+
+    def confirm(self) -> None:
+        """Somebody is about to be told that it is stored as it is, whoever wrote it."""
+        self._confirm = self.table.safe.get(self.key) != self._prints
+
+    @property
+    def _prints(self) -> dict[str, Fingerprint | None]:
+        return {} if self.document is None else self.document.prints
 
     def require_writable(self, ref: Ref) -> None:
         """Raises Corrupt (its file cannot be parsed) or Forbidden (it is a link)."""
@@ -206,6 +217,11 @@ class DocumentUnit(Unit):
             except DirectoryNotFlushed as error:
                 self._settle(error.result)  # the new bytes are there; what is not safe yet is their name
                 raise
+        elif self._confirm:
+            atomic.make_safe(self.root, [self.root / path for path in self._prints or (self.key,)])
+        if changes or self._confirm:
+            self.table.safe[self.key] = dict(self._prints)
+        self._confirm = False
         self.staged.clear()
 
     def _settle(self, saved: Document | None) -> None:
@@ -215,6 +231,7 @@ class DocumentUnit(Unit):
 
     def discard(self) -> None:
         self.staged.clear()
+        self._confirm = False
 
     def publish(self) -> None:
         self._show_document()

@@ -105,7 +105,9 @@ class Scopes:
         permanent = params.get("permanent", False)
         assert verb == "delete"
         return _answer(
-            await verbs.delete(noun, id, expected, ORIGIN, connection, missing_ok=False, permanent=permanent)
+            await verbs.delete(
+                noun, id, expected, ORIGIN, connection, missing_ok=params.get("missingOk", False), permanent=permanent
+            )
         )
 
     @staticmethod

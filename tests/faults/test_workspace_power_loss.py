@@ -175,10 +175,43 @@ async def a_repeat_of_what_was_not_safe(tell: Teller) -> None:
     await tell.change("labels/update", patch, {"labels r-1 name": "Two"})
 
 
+async def what_somebody_else_wrote(tell: Teller) -> None:
+    """Its name is not safe yet; who asks for the same is told that it is stored, and it is."""
+    root = tell.scopes.home.known[WORK].entry.root
+    await tell.change("labels/create", {"id": "r-1", "value": {"name": "One"}}, {"labels r-1 name": "One"})
+
+    async def theirs(path: Path, old: bytes, new: bytes, method: str, params: Record, facts: Facts) -> None:
+        tell.recorder.mark(("asked", number := next(tell.numbers), facts))
+        fd = disk.create(beside := path.with_name("theirs.tmp"))
+        assert old in path.read_bytes()
+        disk.write(fd, path.read_bytes().replace(old, new))
+        disk.flush_full(fd)
+        disk.close(fd)
+        disk.rename(beside, path)
+        await tell.change(method, params, facts)
+        tell.recorder.mark(("acknowledged", number, facts))
+
+    patch = {"set": {"name": "Two"}}
+    label = {"id": "r-1", "patch": patch}
+    await theirs(root / "labels/config.json", b"One", b"Two", "labels/update", label, {"labels r-1 name": "Two"})
+    session = {"id": "first", "patch": patch}
+    file = root / "sessions/first/session.jsonl"
+    await theirs(file, b'"name":"Old"', b'"name":"Two"', "sessions/update", session, {"session first": "Two"})
+    settings = {"id": WORK, "patch": patch}
+    file = root / "config.json"
+    await theirs(file, b'"Work"', b'"Two"', "workspaces/update", settings, {f"workspace {WORK}": "Two"})
+    gone: Facts = {"labels r-1 name": None}
+    tell.recorder.mark(("asked", number := next(tell.numbers), gone))
+    disk.remove(root / "labels/config.json")
+    await tell.change("labels/delete", {"id": "r-1", "missingOk": True}, gone)
+    tell.recorder.mark(("acknowledged", number, gone))
+
+
 Story = Callable[[Teller], Awaitable[None]]
 STORIES: tuple[Story, ...] = (
     sessions, a_removed_session, prepared_rewrites, edits_of_messages, appends_and_the_fold_at_the_end, entries,
     folders, skills_and_projects, the_registry, files_in_a_session, a_failed_flush, a_repeat_of_what_was_not_safe,
+    what_somebody_else_wrote,
 )  # fmt: skip
 
 
