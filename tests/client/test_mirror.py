@@ -79,6 +79,8 @@ class Storm:
         self.count = 0
         self.tasks: set[asyncio.Task[None]] = set()
         self.unforeseen: list[BaseException] = []
+        self.last = (self.hold_up, self.cut, self.restart)[seed % 3]
+        """What nothing comes after that could hide what it has done."""
 
     def next(self, what: str) -> str:
         self.count += 1
@@ -91,7 +93,7 @@ class Storm:
         for _ in range(STEPS):
             await self.random.choice(steps)()
             await asyncio.sleep(0)
-        self.proxy.flowing.set()
+        await self.last()
         if self.tasks:
             await asyncio.wait(self.tasks)
         assert not self.unforeseen, self.unforeseen
@@ -161,13 +163,17 @@ class Storm:
         self.proxy.cut()
 
     async def hold_up(self) -> None:
-        """The mirror's client stalls while much happens: the daemon has to drop events."""
+        """The mirror's client stalls while much happens: the daemon has to drop events, of all kinds."""
+        session, client = self.random.choice(SESSIONS), self.writers[0]
+        await self.writers[1].daemon.status()  # it is connected
         self.proxy.flowing.clear()
-        session = self.random.choice(SESSIONS)
-        with suppress(CallFailed, ConnectionLost):
-            for _ in range(60):
+        for number in range(100):
+            with suppress(CallFailed, ConnectionLost):
                 one = {"id": self.next("m"), "type": "user", "content": "y" * 8_000}
-                await self.writers[0].messages.append(workspace="ws", session=session, messages=[one])
+                await client.messages.append(workspace="ws", session=session, messages=[one])
+                if number % 4 == 0:
+                    await self._write(client)
+                    await client.labels.create(workspace="ws", value={"name": self.next("Label")})
         self.proxy.flowing.set()
 
     async def kill(self) -> None:
