@@ -20,6 +20,7 @@ from websockets.exceptions import PayloadTooBig
 from websockets.frames import Close, Frame, Opcode
 from websockets.headers import parse_subprotocol
 from websockets.http11 import Request
+from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import BytesLike, Subprotocol
 
@@ -190,10 +191,12 @@ class WebSocketTransport(Stream):
 
     def _shake_hands(self, request: Request) -> None:
         response = self._protocol.accept(request)
-        self._protocol.send_response(response)
+        self._protocol.data_to_send()  # of what came in the same packet; if that was nonsense, it is said below
+        self._transport.write(response.serialize())
         if response.status_code != 101:
+            self._turn_away()
             return
-        self._send_control()
+        self._protocol.state = State.OPEN
         self._shaken = self._open = True
         self._timer.cancel()
         if self._busy is not None or self._connection is None:
@@ -217,13 +220,13 @@ class WebSocketTransport(Stream):
         """What the library has to say: its part of the handshake, pongs, its answer to a close."""
         chunks = self._protocol.data_to_send()
         if not self._shaken:
-            self._transport.writelines(chunks)
-            if chunks and not chunks[-1]:  # it wants the end
+            if self._deaf or not chunks:
+                return
+            self._transport.write(b"".join(chunks))
+            if not chunks[-1]:  # it wants the end
                 if len(chunks) == 1:
                     self._transport.write(HTTP_REFUSAL)
-                if self._transport.can_write_eof():
-                    self._transport.write_eof()
-                self._linger()
+                self._turn_away()
             return
         for chunk in filter(None, chunks):
             if chunk[0] == _CLOSE:
@@ -232,6 +235,12 @@ class WebSocketTransport(Stream):
                 self._late_pong = chunk  # the last one answers for all
             elif self._open:
                 self._transport.write(chunk)
+
+    def _turn_away(self) -> None:
+        """End a connection that is no WebSocket."""
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._linger()
 
     def _ping(self) -> None:
         assert self._connection is not None

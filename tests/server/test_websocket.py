@@ -371,6 +371,47 @@ async def test_a_request_before_the_handshake_is_done_is_not_lost(toys: Toys) ->
     writer.close()
 
 
+@pytest.mark.parametrize(
+    "first", [b"\x00\n", b"GET / HTTP/1.1\r\n\r\n", b"x" * 20_000, b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 500]
+)
+async def test_who_goes_on_after_a_refused_handshake_is_not_heard(
+    toys: Toys, first: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, port = (await toys.open("ws")).removeprefix("ws://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(first)
+    assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 4")
+    for _ in range(20):
+        writer.write(first)
+        await asyncio.sleep(0)
+    await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+@pytest.mark.parametrize(
+    "behind", [b"\xff" * 50, frame(Opcode.CLOSE, b"\x03\xe8"), frame(Opcode.BINARY, b"x"), b"\x81"]
+)
+@pytest.mark.parametrize("proper", [True, False])
+async def test_nonsense_in_the_packet_of_the_handshake_is_said_after_it(
+    toys: Toys, behind: bytes, proper: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, port = (await toys.open("ws")).removeprefix("ws://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    upgrade = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n" if proper else b""
+    key = b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n" + upgrade + key + behind)
+    writer.write_eof()
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    if proper:
+        assert answer.startswith(b"HTTP/1.1 101 ")
+        assert b"\x88" in answer.partition(b"\r\n\r\n")[2]
+    else:
+        assert answer.startswith(b"HTTP/1.1 426 ")
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 async def test_what_a_client_sends_never_reaches_the_log(
     toys: Toys, web: WebWire, caplog: pytest.LogCaptureFixture
 ) -> None:
