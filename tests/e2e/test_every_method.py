@@ -408,11 +408,11 @@ async def test_an_editor_gets_at_it_by_its_one_command(daemon: Daemon, connect: 
 @every_way
 async def test_nothing_but_a_greeting_comes_before_initialize(daemon: Daemon, way: str) -> None:
     client = await daemon.dial(way)
+    shown = {"token": daemon.token} if way == "tcp" else {}
+    assert (await client.call("daemon/hello", shown))["configDir"] == str(Path(daemon.places.config).resolve())
     for method in WELL:
         if method not in EARLY:
             assert (await refused(client, method, {}))[0] == "NotInitialized", method
-    shown = {"token": daemon.token} if way == "tcp" else {}
-    assert (await client.call("daemon/hello", shown))["configDir"] == str(Path(daemon.places.config).resolve())
     await client.close()
 
 

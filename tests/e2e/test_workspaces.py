@@ -68,7 +68,7 @@ async def test_a_new_workspace_is_a_folder_that_can_be_used_at_once(daemon: Daem
     item = await create(client, value={"name": "Garden Notes"})
     root = daemon.config / "workspaces" / "garden-notes"
     assert item["value"]["path"] == str(root)
-    assert {path.name for path in root.iterdir()} == FOLDERS | {"config.json", ".claude-plugin"}
+    assert {path.name for path in root.iterdir()} == FOLDERS | {"config.json", "views.json", ".claude-plugin"}
     stored = json.loads((root / "config.json").read_bytes())
     assert stored["name"] == "Garden Notes"
     assert stored["id"].startswith("ws_")

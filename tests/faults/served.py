@@ -116,6 +116,7 @@ class Served:
 
     async def check(self, *, litter_allowed: bool = False) -> tuple[State, list[str]]:
         """What is served now, and what is wrong with it: against the disk, and against what the client was told."""
+        await self.call("daemon/sync", workspace=WORK)
         state, on_disk = await self.state(), await self.state_on_disk()
         problems = [f"{where} is served, on disk is {there}" for where, there in differences(state, on_disk)]
         try:

