@@ -128,10 +128,13 @@ SERVED: Mapping[str, Callable[[Call, Any], Any]] = {
 
 
 def path_of(uri: str) -> str | None:
-    """The path that a `file:` URI names, else None."""
+    """The path that a `file:` URI names; None for any other, and for one that cannot be read."""
     from pygls import uris
 
-    return uris.to_fs_path(uri) if uri.startswith("file:") else None
+    try:
+        return uris.to_fs_path(uri) if uri.startswith("file:") else None
+    except ValueError:
+        return None
 
 
 def _folders(asked: Any) -> tuple[str, ...]:

@@ -246,7 +246,8 @@ async def test_a_request_sent_without_an_id_does_nothing(toys: Toys, wire: Wire)
 
 
 async def test_reports_of_changed_files_are_passed_on(toys: Toys, wire: Wire) -> None:
-    changes = [{"uri": "file:///shelves/a/x%20y.json", "type": 2}, {"uri": "untitled:z", "type": 1}]
+    uris = ("file:///shelves/a/x%20y.json", "untitled:z", "file://[")
+    changes = [{"uri": uri, "type": 2} for uri in uris]
     wire.send("workspace/didChangeWatchedFiles", {"changes": changes})
     await wire.call("toys/echo")
     assert toys.core.hinted == ["/shelves/a/x y.json"]

@@ -117,8 +117,9 @@ def content_of(call: Call, content: Content) -> Iterator[Source]:
 
 def _local_file(call: Call, path: str) -> Source:
     """A file of this machine. Raises: Forbidden if no workspace that the connection may open has it."""
+    reachable = daemon_of(call).reachable(call.grant)
     for workspace, ground in _grounds(call):
-        if call.grant.workspaces is None or workspace in call.grant.workspaces:
+        if workspace in reachable:
             inside = _below(ground, path)
             if inside is not None:
                 return browse.LocalFile(ground, parts_of(inside, "content.path"), blobs.BLOB_BYTES)
@@ -140,7 +141,10 @@ def _parts(call: Call, path: str | None, session: str | None, uri: str | None) -
         return ("sessions", session, *parts)
     if path is not None or session is not None:
         raise InvalidParams.of("uri", "stands instead of path and session")
-    split = urlsplit(uri)
+    try:
+        split = urlsplit(uri)
+    except ValueError as error:
+        raise InvalidParams.of("uri", f"cannot be read: {error}") from None
     if split.scheme != "file" or split.netloc not in ("", "localhost") or split.query or split.fragment:
         raise InvalidParams.of("uri", "expected file:///...")
     named = unquote(split.path, errors="surrogateescape")
