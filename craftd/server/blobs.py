@@ -162,8 +162,14 @@ class Blobs:
         return blob
 
     async def write(self, owner: Connection, id: str, offset: int, data: str) -> int:
-        """How many bytes of the blob are there. Submits before its first await."""
+        """How many bytes of the blob are there. Submits before its first await.
+
+        Raises: InvalidState while it is used: what was checked is what gets into the file, and a use waits for nothing
+        that may itself wait for a thread behind it.
+        """
         blob = self._find(owner, id)
+        if blob in self._lent:
+            raise _in_use()
         if offset < 0:
             raise InvalidParams.of("offset", "must not be negative")
         if len(data) > CHUNK_BYTES * 4 // 3 + 4:
@@ -182,7 +188,7 @@ class Blobs:
     def delete(self, owner: Connection, id: str) -> None:
         blob = self._find(owner, id)
         if blob.users:
-            raise InvalidState("the blob is being used by another request", "in-use", ())
+            raise _in_use()
         self._drop(owner, blob)
 
     @contextmanager
@@ -190,7 +196,7 @@ class Blobs:
         """For one use: consumed if the block ends well, there again if it fails. Raises: NotFound, InvalidState."""
         blob = self._find(owner, id)
         if blob in self._lent:
-            raise InvalidState("the blob is being used by another request", "in-use", ())
+            raise _in_use()
         self._lent.add(blob)
         try:
             with self._used(owner, blob):
@@ -256,6 +262,10 @@ class Blobs:
         if not mine:
             self._held.pop(owner, None)
         blob.later(self.pool, partial(atomic.discard, blob.path))
+
+
+def _in_use() -> InvalidState:
+    return InvalidState("the blob is being used by another request", "in-use", ())
 
 
 def decoded(text: str, member: str) -> bytes:

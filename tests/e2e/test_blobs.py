@@ -117,6 +117,17 @@ async def test_a_use_comes_after_the_pieces_sent_before_it(place: Place) -> None
     assert (place.root / "piped.bin").read_bytes() == data
 
 
+async def test_what_is_being_used_cannot_be_changed(place: Place) -> None:
+    client, data = place.client, bytes(8 * CHUNK)
+    blob = await stage(client, data, sha256=hashlib.sha256(data).hexdigest())
+    use = client.ask("files/write", {"path": "checked.bin", "content": {"blob": blob}})
+    late = client.ask("blobs/write", {"blob": blob, "offset": len(data) - 1, "data": base64.b64encode(b"x").decode()})
+    with pytest.raises(Failed, match="InvalidState"):
+        await client.answer(late)
+    await client.answer(use)
+    assert (place.root / "checked.bin").read_bytes() == data
+
+
 @pytest.mark.parametrize(
     ("announced", "pieces", "why"),
     [({"size": 5}, [(0, b"abc")], "3 bytes were written, 5 were announced"),
