@@ -336,6 +336,20 @@ async def test_who_revokes_its_own_token_is_answered_first(daemon: Daemon, made:
     assert (await wire.closed())["code"] == 4401
 
 
+async def test_who_cancels_the_revocation_of_its_own_token_is_gone_too(daemon: Daemon, owner: Wire, made: Any) -> None:
+    wire = await daemon.dial("ws", token=await made("admin"))
+    await wire.initialize()
+    (id,) = [one["id"] for one in (await wire.call("tokens/list"))["tokens"] if one["rights"] == ["admin"]]
+    before = [wire.ask("tokens/create", {"rights": ["admin"], "name": "before"}) for _ in range(20)]
+    revoking = wire.ask("tokens/revoke", {"id": id})
+    await wire.answer(before[0])  # the revocation has begun, and waits for the others
+    wire.send("$/cancelRequest", {"id": revoking})
+    assert (await wire.closed())["code"] == 4401
+    for one in (await owner.call("tokens/list"))["tokens"]:
+        if one["name"] == "before":
+            await owner.call("tokens/revoke", {"id": one["id"]})
+
+
 async def test_a_key_belongs_to_its_token(daemon: Daemon, made: Any) -> None:
     key = "one-key-for-two-strangers"
     made_by = []

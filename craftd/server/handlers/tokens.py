@@ -36,9 +36,20 @@ async def list_tokens(call: Call, params: ListTokens) -> ShownTokens:
 
 @handles
 async def revoke(call: Call, params: RevokeToken) -> None:
-    await asyncio.shield(asyncio.ensure_future(daemon_of(call).revoke(params.id, call.connection)))
-    if call.grant.token == params.id:  # its own: the answer goes first
-        call.after.append(lambda: call.connection.revoke(Unauthenticated("the token was revoked")))
+    revoking = asyncio.ensure_future(daemon_of(call).revoke(params.id, call.connection))
+
+    def leave() -> None:
+        call.connection.revoke(Unauthenticated("the token was revoked"))
+
+    own = call.grant.token == params.id
+    try:
+        await asyncio.shield(revoking)
+    except asyncio.CancelledError:  # it is revoked all the same
+        if own:
+            revoking.add_done_callback(lambda done: None if done.exception() else leave())
+        raise
+    if own:  # the answer goes first
+        call.after.append(leave)
 
 
 def _found(id: str | None, name: str) -> str:
