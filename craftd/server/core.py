@@ -156,8 +156,11 @@ class Daemon:
         if options.workspaces is not None:
             for choice in options.workspaces:
                 name = choice.id or choice.path or ""
+                if grant.workspaces is not None:
+                    ids.append(self.reached(name, grant))
+                    continue
                 id = self.home.find(name) or (await self._register(choice.path) if may_register else None)
-                if id is None or (grant.workspaces is not None and id not in self.reachable(grant)):
+                if id is None:
                     raise NotFound(Ref("workspaces", name))
                 ids.append(id)
         else:
@@ -317,7 +320,10 @@ class Daemon:
         if self.guard.holder is not None:
             params["holder"] = self.guard.holder
             log.warning("read-only while %s holds %s", self.guard.holder, self.guard.lock.path)
-        self.dispatcher.broadcast("daemon/didChange", params)
+        for connection in self.dispatcher.subscribers():
+            whole = connection.grant is not None and connection.grant.workspaces is None
+            shown = params if whole else {"readOnly": params["readOnly"]}
+            connection.notify("daemon/didChange", shown)
 
     def _workspace_opened(self, workspace: Workspace) -> None:
         workspace.listeners.add(self.dispatcher.deliver)

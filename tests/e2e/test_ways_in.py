@@ -269,6 +269,20 @@ async def test_a_token_for_one_workspace_reaches_that_one_only(
     await other.close()
 
 
+async def test_a_name_of_several_others_is_no_name_for_a_token_of_one(make_daemon: Callable[..., Daemon]) -> None:
+    daemon = make_daemon()
+    roots = {id: daemon.base / id / "notes" for id in ("one", "two")} | {"mine": daemon.base / "mine"}
+    for root in roots.values():
+        root.mkdir(parents=True)
+    daemon.register(**roots)
+    daemon.start("--tcp", "127.0.0.1:0")
+    owner = await daemon.connect()
+    token = (await owner.call("tokens/create", {"rights": ["read"], "workspaces": ["mine"]}))["secret"]
+    wire = await daemon.dial("tcp", token=token)
+    with pytest.raises(Failed, match="NotFound"):
+        await wire.initialize({"workspaces": [{"id": "notes"}]})
+
+
 async def test_nobody_gives_away_more_than_they_have(daemon: Daemon, owner: Wire, made: Any) -> None:
     wire = await daemon.dial("tcp", token=await made("admin", "read"))
     await wire.initialize()
