@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         Item,
         Page,
         Position,
+        Removed,
+        Renamed,
         Revealed,
         ShownTokens,
         Subscribed,
@@ -645,13 +647,14 @@ class LabelsCalls(Noun):
         key: str | None = None,
         expected_version: str | None = None,
         missing_ok: bool | None = None,
-    ) -> Committed:
-        """Remove a record of labels.
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> Removed:
+        """Remove a label and those in it, from sessions first.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
         """
-        result: Committed = await self._door.call(
+        result: Removed = await self._door.call(
             "labels/delete",
             {
                 "id": id,
@@ -660,6 +663,7 @@ class LabelsCalls(Noun):
                 "expectedVersion": expected_version,
                 "missingOk": missing_ok,
             },
+            on_progress=on_progress,
         )
         return result
 
@@ -737,6 +741,60 @@ class LabelsCalls(Noun):
                 "limit": limit,
             },
         )
+
+    async def rename(
+        self,
+        *,
+        id: str,
+        new_id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> Renamed:
+        """Give a label another id, also in sessions.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Renamed = await self._door.call(
+            "labels/rename",
+            {
+                "id": id,
+                "newId": new_id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+            },
+            on_progress=on_progress,
+        )
+        return result
+
+    async def reorder(
+        self,
+        *,
+        ids: Sequence[str],
+        workspace: str | None = None,
+        key: str | None = None,
+        parent: str | None = None,
+    ) -> Committed:
+        """Put the labels of one level in order.
+
+        ids: All of the level, in order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        parent: The label they are in; absent: the topmost ones.
+        """
+        result: Committed = await self._door.call(
+            "labels/reorder",
+            {
+                "ids": ids,
+                "workspace": workspace,
+                "key": key,
+                "parent": parent,
+            },
+        )
+        return result
 
     async def update(
         self,
@@ -1890,13 +1948,16 @@ class StatusesCalls(Noun):
         key: str | None = None,
         expected_version: str | None = None,
         missing_ok: bool | None = None,
-    ) -> Committed:
-        """Remove a record of statuses.
+        move_to: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> Removed:
+        """Remove a status; sessions that have it keep its id, or get another status first.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
+        move_to: Id of the status that sessions get.
         """
-        result: Committed = await self._door.call(
+        result: Removed = await self._door.call(
             "statuses/delete",
             {
                 "id": id,
@@ -1904,7 +1965,9 @@ class StatusesCalls(Noun):
                 "key": key,
                 "expectedVersion": expected_version,
                 "missingOk": missing_ok,
+                "moveTo": move_to,
             },
+            on_progress=on_progress,
         )
         return result
 
@@ -1982,6 +2045,57 @@ class StatusesCalls(Noun):
                 "limit": limit,
             },
         )
+
+    async def rename(
+        self,
+        *,
+        id: str,
+        new_id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> Renamed:
+        """Give a status another id, also in sessions.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Renamed = await self._door.call(
+            "statuses/rename",
+            {
+                "id": id,
+                "newId": new_id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+            },
+            on_progress=on_progress,
+        )
+        return result
+
+    async def reorder(
+        self,
+        *,
+        ids: Sequence[str],
+        workspace: str | None = None,
+        key: str | None = None,
+    ) -> Committed:
+        """Number the statuses anew.
+
+        ids: All of them, in order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "statuses/reorder",
+            {
+                "ids": ids,
+                "workspace": workspace,
+                "key": key,
+            },
+        )
+        return result
 
     async def update(
         self,

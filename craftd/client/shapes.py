@@ -269,6 +269,24 @@ class Position(TypedDict):
     revision: int
 
 
+class Removed(TypedDict):
+    """sessions: how many were changed with it."""
+
+    epoch: str
+    revision: int
+    sessions: int
+
+
+class Renamed(TypedDict):
+    """sessions: how many were changed with it."""
+
+    epoch: str
+    revision: int
+    item: Item
+    changed: bool
+    sessions: int
+
+
 class Revealed(TypedDict):
     """value: as stored, the secret with it."""
 

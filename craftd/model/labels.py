@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from craftd.errors import Issue
@@ -53,6 +53,29 @@ def descendants(id: str, records: Mapping[str, Record]) -> tuple[str, ...]:
     if not any(value.get("parent") == id for value in records.values()):
         return ()
     return tuple(other for other in records if id in ancestors(other, records))
+
+
+def base_of(entry: Any) -> str | None:
+    """Id of the label that an entry of a session means: what stands before its `::`."""
+    return entry.partition("::")[0] if isinstance(entry, str) else None
+
+
+def stripped(value: Record, gone: Container[str]) -> Record:
+    """A session without the labels *gone*; itself if it has none of them."""
+    entries = value.get("labels")
+    if not isinstance(entries, list):
+        return value
+    left = [entry for entry in entries if base_of(entry) not in gone]
+    return value if len(left) == len(entries) else {**value, "labels": left}
+
+
+def relabelled(value: Record, old: str, new: str) -> Record:
+    """A session in which *new* stands for *old*, with the values it has; itself if it has none."""
+    entries = value.get("labels")
+    if not isinstance(entries, list) or not any(base_of(entry) == old for entry in entries):
+        return value
+    found = [new + entry[len(old) :] if base_of(entry) == old else entry for entry in entries]
+    return {**value, "labels": [entry for at, entry in enumerate(found) if entry not in found[:at]]}
 
 
 def new(value: Record, facts: Facts) -> tuple[str, Record]:

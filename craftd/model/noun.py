@@ -91,6 +91,8 @@ class Noun:
     """Records served while there is no file yet (built into the app)."""
     required: frozenset[str] = frozenset()
     """Ids that must be there and may not be deleted."""
+    is_kept: Callable[[Record], bool] = lambda value: False
+    """Whether a record may not be deleted although none of its kind has to be there."""
     ordered: bool = False
     """Where a record stands in the file means something: lists come in that order, `didReorder` tells another one."""
 

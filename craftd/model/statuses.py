@@ -85,4 +85,5 @@ STATUSES = Noun(
     must_hold=must_hold,
     defaults=DEFAULTS,
     required=FIXED,
+    is_kept=lambda value: value.get("isDefault") is True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,22 @@ PARENT = "parent"
 
 
 @frozen(kw_only=True)
+class Moves:
+    """What no record says. renames: new ids by old ones, in this order. order: ids of levels, by what they are in."""
+
+    renames: Mapping[str, str] = field(factory=dict)
+    order: Mapping[str | None, Sequence[str]] = field(factory=dict)
+
+
+NO_MOVES = Moves()
+
+
+@frozen(kw_only=True)
 class Entries:
     """Shelf of a noun whose records share one JSON file.
 
     file: where. member: key of the list in it. around: members of a new file, the empty list among them.
-    children: key of an entry's own entries; None = a flat list.
+    children: key of an entry's own entries; None = a flat list. naming: member of the file that holds an id.
 
     While there is no file the noun's defaults are served; the first change writes them. A file that cannot be used
     (no JSON, no list, something missing that must be there) serves them too, is not sound, and is never written over.
@@ -35,6 +46,7 @@ class Entries:
     member: str
     around: Record
     children: str | None = None
+    naming: str | None = None
     form: JsonForm = field(factory=JsonForm)
 
     def keys(self, root: Path) -> list[str]:
@@ -57,7 +69,13 @@ class Entries:
         return evolve(document, linked=(root / self.file).parent.is_symlink())
 
     def save(
-        self, root: Path, key: str, document: Document | None, changes: Mapping[str, Record | None], facts: Facts
+        self,
+        root: Path,
+        key: str,
+        document: Document | None,
+        changes: Mapping[str, Record | None],
+        facts: Facts,
+        moves: Moves = NO_MOVES,
     ) -> Document | None:
         document = document or self._document(None, None)
         confine.check_writable(root, root / self.file)
@@ -67,8 +85,13 @@ class Entries:
         data = document.content[self.file]
         stored = self.new_file() if data is None else self.form.parse(data).value
         forest = _Forest(stored[self.member], self.noun.id_member or "id", self.children)
-        forest.change(document.records, changes)
-        changed = self.form.format({**stored, self.member: forest.entries}, data)
+        forest.change(_renamed(document.records, moves.renames, forest), changes)
+        for parent, ids in moves.order.items():
+            forest.arrange(parent, ids)
+        whole = {**stored, self.member: forest.entries}
+        if self.naming is not None and self.naming in stored:
+            whole[self.naming] = self._named(stored[self.naming], changes, moves)
+        changed = self.form.format(whole, data)
         files.make_folders((root / self.file).parent, root)
         try:
             print = atomic.replace(root / self.file, changed, expect=document.prints[self.file])
@@ -76,6 +99,13 @@ class Entries:
             error.result = self._document(changed, error.result)
             raise
         return self._document(changed, print)
+
+    def _named(self, id: Any, changes: Mapping[str, Record | None], moves: Moves) -> Any:
+        """What `naming` holds after *changes*; where that record goes, what a new file has."""
+        for old, new in moves.renames.items():
+            id = new if id == old else id
+        gone = isinstance(id, str) and id in changes and changes[id] is None
+        return self.around[self.naming or ""] if gone else id
 
     def _defaults(self) -> dict[str, Record]:
         return {value[self.noun.id_member or "id"]: dict(value) for value in self.noun.defaults}
@@ -149,6 +179,18 @@ class Entries:
         )
 
 
+def _renamed(records: Mapping[str, Record], renames: Mapping[str, str], forest: _Forest) -> dict[str, Record]:
+    """Give entries of *forest* another id, in place; the *records* that are there then."""
+    found = dict(records)
+    for old, new in renames.items():
+        if old in found and forest.rename(old, new):
+            found[new] = {**found.pop(old), forest.id_member: new}
+            for id, value in found.items():
+                if value.get(PARENT) == old and forest.children is not None:
+                    found[id] = {**value, PARENT: new}
+    return found
+
+
 class _Forest:
     """The list of entries as parsed, changed in place. What is no entry, or has no id, is kept where it is."""
 
@@ -194,6 +236,19 @@ class _Forest:
                 self._update(id, old[id], value)
             else:
                 self._home(id, value).append(self._node(value))
+
+    def rename(self, old: str, new: str) -> bool:
+        found = self._find(self.entries, old)
+        if found is not None:
+            siblings, index = found
+            siblings[index] = {**siblings[index], self.id_member: new}
+        return found is not None
+
+    def arrange(self, parent: str | None, ids: Sequence[str]) -> None:
+        """Put the entries of a level in this order; those that are not named, and what is no entry, behind them."""
+        level = self.entries if parent is None else self._home("", {PARENT: parent})
+        place = {id: at for at, id in enumerate(ids)}
+        level.sort(key=lambda entry: place.get(self._id(entry) or "", len(place)))
 
     def _node(self, value: Record) -> Record:
         return {name: member for name, member in value.items() if self.children is None or name != PARENT}

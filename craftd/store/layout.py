@@ -56,6 +56,7 @@ _SHELVES: tuple[Shelf, ...] = (
         file="statuses/config.json",
         member="statuses",
         around={"version": 1, "statuses": [], "defaultStatusId": "todo"},
+        naming="defaultStatusId",
     ),
     Entries(
         noun=LABELS,

@@ -128,20 +128,25 @@ class DeleteRecord(RecordCommit):
     missing_ok: bool = False
 
     def plan(self, unit: DocumentUnit, now: int) -> Planned:
-        if self.missing_ok and self.id not in unit.records():
-            unit.confirm()
-            return Planned(None)
-        if self.id not in unit.records():
-            raise NotFound(self.ref)
-        self._expect(unit, self.expected)
-        if self.id in self.noun.required:
-            raise InvalidState(f"{self.ref} belongs to every workspace and cannot be deleted", "required", (), self.ref)
-        gone = [self.id, *descendants(self.id, unit.records())]
+        gone = self._gone(unit)
         for id in gone:
             unit.stage(id, None)
         return Planned(
             None, [Change(f"{self.noun.name}/didDelete", self.noun.name, {"id": id}) for id in reversed(gone)]
         )
+
+    def _gone(self, unit: DocumentUnit) -> list[str]:
+        """Ids of all that goes with it."""
+        records = unit.records()
+        if self.id not in records:
+            if self.missing_ok:
+                unit.confirm()
+                return []
+            raise NotFound(self.ref)
+        self._expect(unit, self.expected)
+        if self.id in self.noun.required or self.noun.is_kept(records[self.id]):
+            raise InvalidState(f"{self.ref} belongs to every workspace and cannot be deleted", "required", (), self.ref)
+        return [self.id, *descendants(self.id, records)]
 
 
 def refuse_errors(noun: Noun, value: Record, old: Record | None, ref: Ref) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from craftd.errors import IoError
+from craftd.workspace.commit import Done
 from craftd.workspace.sessions import SessionCommit
 
 if TYPE_CHECKING:
@@ -16,11 +17,12 @@ AT_ONCE: Final = 200
 """Records of one part; a change of no more has no progress."""
 
 
-async def in_parts(workspace: Workspace, commits: Sequence[SessionCommit], told: Callable[[int], None]) -> None:
-    """Carry out all *commits*; *told* how many are done, after each part. The first part is queued at once.
+async def in_parts(workspace: Workspace, commits: Sequence[SessionCommit], told: Callable[[int], None]) -> list[Any]:
+    """Carry out all *commits*; their answers. *told* how many are done, after each part. The first is queued at once.
 
     Raises: the first failure, after its part: what is done stays done. IoError says how much that is.
     """
+    answers: list[Any] = []
     for start in range(0, len(commits), AT_ONCE):
         part = [workspace.submit(commit) for commit in commits[start : start + AT_ONCE]]
         results = await asyncio.gather(*part, return_exceptions=True)
@@ -31,3 +33,5 @@ async def in_parts(workspace: Workspace, commits: Sequence[SessionCommit], told:
                 failures[0].done, failures[0].left = done, len(commits) - done
             raise failures[0]
         told(done)
+        answers += [result.answer for result in results if isinstance(result, Done)]
+    return answers

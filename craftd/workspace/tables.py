@@ -16,6 +16,7 @@ from craftd.model.patch import diff
 from craftd.model.records import Record, version_of
 from craftd.store import atomic
 from craftd.store.atomic import DirectoryNotFlushed, Fingerprint
+from craftd.store.entries import Entries, Moves
 from craftd.store.files import Document, Shelf
 from craftd.store.locate import ABSENCE_MS
 from craftd.workspace.commit import Unit
@@ -89,6 +90,8 @@ class DocumentUnit(Unit):
     document: Document | None
     base: dict[str, Record]
     staged: dict[str, Record | None] = field(factory=dict)
+    renames: dict[str, str] = field(factory=dict)
+    order: dict[str | None, list[str]] = field(factory=dict)
     _confirm: bool = False
     _hidden: frozenset[str] = field(init=False)
 
@@ -109,11 +112,29 @@ class DocumentUnit(Unit):
         return merged
 
     def stage(self, id: str, value: Record | None) -> None:
+        self.staged.pop(id, None)  # behind what it may depend on
         self.staged[id] = value
+
+    def stage_rename(self, old: str, new: str) -> None:
+        """Stage that the entry *old* keeps its place under another id; the records are staged by themselves."""
+        self.renames[old] = new
+        self.order = {
+            new if parent == old else parent: [new if id == old else id for id in ids]
+            for parent, ids in self.order.items()
+        }
+
+    def stage_order(self, parent: str | None, ids: Sequence[str]) -> None:
+        self.order[parent] = list(ids)
+
+    def level(self, parent: str | None) -> list[str]:
+        """Ids of one level, in order."""
+        there = _levels(self.records()).get(parent, [])
+        place = {id: at for at, id in enumerate(self.order.get(parent, ()))}
+        return sorted(there, key=lambda id: place.get(id, len(place)))
 
     @property
     def dirty(self) -> bool:
-        return bool(self.staged) or self._confirm
+        return bool(self.staged or self.order or self._confirm)
 
     def confirm(self) -> None:
         """Somebody is about to be told that it is stored as it is, whoever wrote it."""
@@ -211,26 +232,34 @@ class DocumentUnit(Unit):
             if (value is not None or id in self.base)
             and json_text.canonical(value) != json_text.canonical(self.base.get(id))
         }
-        if changes:
+        if changes or self.order:
             try:
-                self._settle(self.table.shelf.save(self.root, self.key, self.document, changes, self.facts))
+                self._settle(self._save(changes))
             except DirectoryNotFlushed as error:
                 self._settle(error.result)  # the new bytes are there; what is not safe yet is their name
                 raise
+            self.table.safe[self.key] = dict(self._prints)
         elif self._confirm:
             atomic.make_safe(self.root, [self.root / path for path in self._prints or (self.key,)])
-        if changes or self._confirm:
             self.table.safe[self.key] = dict(self._prints)
-        self._confirm = False
-        self.staged.clear()
+        self.discard()
+
+    def _save(self, changes: Mapping[str, Record | None]) -> Document | None:
+        shelf = self.table.shelf
+        if isinstance(shelf, Entries):
+            moves = Moves(renames=self.renames, order=self.order)
+            return shelf.save(self.root, self.key, self.document, changes, self.facts, moves)
+        return shelf.save(self.root, self.key, self.document, changes, self.facts)
 
     def _settle(self, saved: Document | None) -> None:
         self.document = saved
         self.base = dict(saved.records) if saved is not None else {}
-        self.staged.clear()
+        self.discard()
 
     def discard(self) -> None:
         self.staged.clear()
+        self.renames.clear()
+        self.order.clear()
         self._confirm = False
 
     def publish(self) -> None:

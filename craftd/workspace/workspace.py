@@ -60,6 +60,7 @@ from craftd.workspace.index import Index
 from craftd.workspace.journal import DAEMON, DISK, Change, Journal, now_ms
 from craftd.workspace.live import Live
 from craftd.workspace.queue import Queue
+from craftd.workspace.reshaping import finish_all
 from craftd.workspace.rows import Place, SessionRow
 from craftd.workspace.seen import SeenFiles
 from craftd.workspace.sessions import SESSIONS, Fold, Mend, Reconcile, SessionCommit, SessionUnit
@@ -147,6 +148,7 @@ class Workspace:
     _tasks: list[asyncio.Task[Any]] = field(factory=list)
     _tidying: asyncio.Task[None] = field(init=False)
     _verifying: asyncio.Task[None] = field(init=False)
+    _finishing: asyncio.Task[None] = field(init=False)
     _told: bool = False
     _closed: bool = False
     verbs: Verbs = field(init=False)
@@ -228,6 +230,7 @@ class Workspace:
         self._verifying = self.supervise(self._read_first())
         self.supervise(self._keep_house())
         self._tidying = self.supervise(self._tidy())
+        self._finishing = self.supervise(self._finish())
 
     def supervise(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start *work*; it ends with the workspace at the latest. If it fails, the others go on without it."""
@@ -260,6 +263,11 @@ class Workspace:
         self.transcripts.clear()
         self._thread.shutdown()
         self.guard.give_back()
+
+    @property
+    def state(self) -> Path:
+        """The daemon's own folder."""
+        return self.around.cache.parent
 
     @property
     def _cache_file(self) -> Path:
@@ -617,7 +625,7 @@ class Workspace:
 
     async def sync(self) -> None:
         """Barrier: everything done to files and asked of the queue before this call is published after it."""
-        await asyncio.wait([self._tidying, self._verifying])
+        await asyncio.wait([self._tidying, self._verifying, self._finishing])
         await self._eyes.sweep()
         await self._eyes.decided()
         self.tell_missed()
@@ -662,6 +670,7 @@ class Workspace:
                 self._write_what_is_due(now)
                 if was_read_only:
                     self._tidying = self.supervise(self._tidy())
+                    self._finishing = self.supervise(self._finish())
             self.files.keep_house()
             if now - last_sweep >= self.around.sweep_every:
                 last_sweep = now
@@ -688,6 +697,11 @@ class Workspace:
         """Remove what a killed daemon left; not where another machine may be writing in this moment."""
         if self.protected:
             await self._loop.run_in_executor(self.around.pool, tidy, self.guard, written_folders(self.place.root))
+
+    async def _finish(self) -> None:
+        """What a daemon before this one began and could not end."""
+        if not self.read_only:
+            await finish_all(self)
 
     def _look_at_lock(self) -> None:
         try:

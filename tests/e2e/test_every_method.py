@@ -210,6 +210,23 @@ async def other_rules(scene: Scene) -> Params:
     return {**await rules(scene), "patch": {"set": {"version": scene.name}}, "key": scene.key}
 
 
+def another_id(noun: str) -> Prepare:
+    async def prepare(scene: Scene) -> Params:
+        return {"id": await scene.record(noun), "newId": f"new-{scene.name}", "key": scene.key}
+
+    return prepare
+
+
+def order(noun: str) -> Prepare:
+    async def prepare(scene: Scene) -> Params:
+        await scene.record(noun)
+        items = (await scene.client.call(f"{noun}/list", {"limit": 500}))["items"]
+        level = [item["id"] for item in items if "parent" not in item["value"]]
+        return {"ids": level[::-1], "key": scene.key}
+
+    return prepare
+
+
 async def an_expression(scene: Scene) -> Params:
     return {"expression": "hasUnread == true"}
 
@@ -237,6 +254,8 @@ WELL: dict[str, Prepare] = {
     "files/read": file,
     "files/write": new_file,
     "issues/list": nothing,
+    "labels/rename": another_id("labels"),
+    "labels/reorder": order("labels"),
     "messages/append": append,
     "messages/delete": old_message,
     "messages/get": one_message,
@@ -251,6 +270,8 @@ WELL: dict[str, Prepare] = {
     "sessions/publish": relayed,
     "sessions/unread": nothing,
     "sessions/view": some_sessions,
+    "statuses/rename": another_id("statuses"),
+    "statuses/reorder": order("statuses"),
     "tokens/create": one_workspace,
     "tokens/list": nothing,
     "tokens/revoke": old_token,

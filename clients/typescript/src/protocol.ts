@@ -233,6 +233,22 @@ export interface Position {
   revision: number;
 }
 
+/** sessions: how many were changed with it. */
+export interface Removed {
+  epoch: string;
+  revision: number;
+  sessions: number;
+}
+
+/** sessions: how many were changed with it. */
+export interface Renamed {
+  epoch: string;
+  revision: number;
+  item: Item;
+  changed: boolean;
+  sessions: number;
+}
+
 /** value: as stored, the secret with it. */
 export interface Revealed {
   epoch: string;
@@ -573,7 +589,7 @@ export interface Methods {
     };
     result: Created;
   };
-  /** Remove a record of labels. */
+  /** Remove a label and those in it, from sessions first. */
   "labels/delete": {
     params: {
       id: string;
@@ -583,8 +599,9 @@ export interface Methods {
       key?: string;
       expectedVersion?: string;
       missingOk?: boolean;
+      workDoneToken?: number | string;
     };
-    result: Committed;
+    result: Removed;
   };
   /** One record of labels. */
   "labels/get": {
@@ -612,6 +629,34 @@ export interface Methods {
       partialResultToken?: number | string;
     };
     result: Page;
+  };
+  /** Give a label another id, also in sessions. */
+  "labels/rename": {
+    params: {
+      id: string;
+      newId: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      workDoneToken?: number | string;
+    };
+    result: Renamed;
+  };
+  /** Put the labels of one level in order. */
+  "labels/reorder": {
+    params: {
+      /** All of the level, in order. */
+      ids: string[];
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** The label they are in; absent: the topmost ones. */
+      parent?: string;
+    };
+    result: Committed;
   };
   /** Change members of a record of labels. */
   "labels/update": {
@@ -1108,7 +1153,7 @@ export interface Methods {
     };
     result: Created;
   };
-  /** Remove a record of statuses. */
+  /** Remove a status; sessions that have it keep its id, or get another status first. */
   "statuses/delete": {
     params: {
       id: string;
@@ -1118,8 +1163,11 @@ export interface Methods {
       key?: string;
       expectedVersion?: string;
       missingOk?: boolean;
+      /** Id of the status that sessions get. */
+      moveTo?: string;
+      workDoneToken?: number | string;
     };
-    result: Committed;
+    result: Removed;
   };
   /** One record of statuses. */
   "statuses/get": {
@@ -1147,6 +1195,32 @@ export interface Methods {
       partialResultToken?: number | string;
     };
     result: Page;
+  };
+  /** Give a status another id, also in sessions. */
+  "statuses/rename": {
+    params: {
+      id: string;
+      newId: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      workDoneToken?: number | string;
+    };
+    result: Renamed;
+  };
+  /** Number the statuses anew. */
+  "statuses/reorder": {
+    params: {
+      /** All of them, in order. */
+      ids: string[];
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+    };
+    result: Committed;
   };
   /** Change members of a record of statuses. */
   "statuses/update": {
@@ -1800,6 +1874,8 @@ export const KEYED: ReadonlySet<string> = new Set([
   "files/write",
   "labels/create",
   "labels/delete",
+  "labels/rename",
+  "labels/reorder",
   "labels/update",
   "messages/append",
   "messages/delete",
@@ -1821,6 +1897,8 @@ export const KEYED: ReadonlySet<string> = new Set([
   "sources/update",
   "statuses/create",
   "statuses/delete",
+  "statuses/rename",
+  "statuses/reorder",
   "statuses/update",
   "views/create",
   "views/delete",
