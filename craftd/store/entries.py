@@ -183,7 +183,7 @@ def _renamed(records: Mapping[str, Record], renames: Mapping[str, str], forest: 
     """Give entries of *forest* another id, in place; the *records* that are there then."""
     found = dict(records)
     for old, new in renames.items():
-        if old in found and forest.rename(old, new):
+        if old in found and forest.give_id(old, new):
             found[new] = {**found.pop(old), forest.id_member: new}
             for id, value in found.items():
                 if value.get(PARENT) == old and forest.children is not None:
@@ -237,7 +237,7 @@ class _Forest:
             else:
                 self._home(id, value).append(self._node(value))
 
-    def rename(self, old: str, new: str) -> bool:
+    def give_id(self, old: str, new: str) -> bool:
         found = self._find(self.entries, old)
         if found is not None:
             siblings, index = found
