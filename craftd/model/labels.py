@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from craftd.errors import Issue
+from craftd.model import javascript
 from craftd.model.checks import Check, colour, listing, one_of, shape, text, validator
 from craftd.model.ids import choose_slug
 from craftd.model.noun import Facts, Noun
@@ -20,18 +21,36 @@ LONGEST_NEW = 30
 DEEPEST = 5
 """Levels of the tree that the app's validator accepts."""
 
+_RULE = shape(
+    {"pattern": text(empty=False), "flags": text(), "valueTemplate": text(), "description": text()},
+    required=("pattern",),
+)
+_NESTED = re.compile(r"\([^()]*[+*][^()]*\)[+*{]")
+"""A repeat of a group that repeats: it can take for ever."""
+
+
+def auto_rule(value: Any, path: str) -> Iterator[Issue]:
+    """A rule that labels a session by what is said in it; its pattern is JavaScript's."""
+    wrong = list(_RULE(value, path))
+    yield from wrong
+    if wrong:
+        return
+    try:
+        javascript.compile(value["pattern"], value.get("flags", "gi"))
+    except javascript.BadPattern as error:
+        yield Issue(path=f"{path}.pattern", message=str(error), code="bad-regex")
+        return
+    if _NESTED.search(value["pattern"]):
+        yield Issue(path=f"{path}.pattern", message="repeats a group that repeats", code="slow-regex")
+
+
 FIELDS: dict[str, Check] = {
     "id": text(pattern=ID, what="must be lower-case letters, digits and inner hyphens"),
     "name": text(empty=False),
     "color": colour,
     "icon": text(),
     "valueType": one_of("string", "number", "date", "link"),
-    "autoRules": listing(
-        shape(
-            {"pattern": text(empty=False), "flags": text(), "valueTemplate": text(), "description": text()},
-            required=("pattern",),
-        )
-    ),
+    "autoRules": listing(auto_rule),
     "parent": text(),
 }
 
