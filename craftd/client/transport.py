@@ -133,9 +133,10 @@ class Transport(asyncio.Protocol):
         self._transport.close()
 
     def abort(self, why: str) -> None:
-        """End it now."""
+        """End it now, if it has begun: hands may not have been shaken yet."""
         self._failure = self._failure or why
-        self._transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
 
 Make = Callable[[Codec], Transport]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import ssl
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -54,6 +55,20 @@ async def witness(daemon: Daemon, client: Client) -> AsyncIterator[Client]:
     """A client that nothing stands in the way of."""
     async with connect(daemon.url(), workspaces=["ws"]) as witness:
         yield witness
+
+
+@pytest.mark.parametrize("kind", ["tcp", "ws"])
+async def test_certificates_are_checked_and_then_it_is_a_connection_like_any_other(daemon: Daemon, kind: str) -> None:
+    tls = Path(__file__).parents[1] / "tls"
+    daemon.start(f"--{kind}", "127.0.0.1:0", "--tls-cert", f"{tls}/cert.pem", "--tls-key", f"{tls}/key.pem")
+    url, token = daemon.url(kind), daemon.token
+    assert url.startswith(f"{kind}s://")
+    with pytest.raises(NotReached, match="certificate"):
+        await connect(url, token=token)
+    trusting = ssl.create_default_context(cafile=f"{tls}/cert.pem")
+    async with connect(url, token=token, tls=trusting, workspaces=["ws"]) as client, client.subscribe("ws") as events:
+        made = await client.sessions.create(value={"name": "Over TLS"})
+        assert (await anext(events))["params"]["item"]["id"] == made["item"]["id"]
 
 
 def socket_of(daemon: Daemon) -> str | None:

@@ -40,10 +40,12 @@ export function webSocket(url: string, token: string | undefined, Class: WebSock
       };
       signal.addEventListener("abort", abort, { once: true });
       const done = (): void => signal.removeEventListener("abort", abort);
-      socket.onerror = () => {}; // a close follows
+      let said = "";
+      socket.onerror = (event) => (said = event.message ? `: ${event.message}` : ""); // browsers say nothing; a close follows
       socket.onclose = (event) => {
         done();
-        reject(reasonOf(event) ?? new Error(`no connection to ${url}`));
+        const failed = new Error(`no connection to ${url}${said}`);
+        reject(said ? failed : (reasonOf(event) ?? failed));
       };
       socket.onopen = () => {
         done();

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { WebSocket } from "ws";
@@ -11,7 +13,7 @@ import {
   type ConnectOptions,
   type ScopeEvent,
 } from "../src/node.js";
-import { CRAFTD, Daemon } from "./daemon.js";
+import { CRAFTD, Daemon, ROOT } from "./daemon.js";
 
 let daemon: Daemon;
 
@@ -30,6 +32,32 @@ const WAYS: Record<string, () => Promise<Partial<ConnectOptions>>> = {
   TCP: () => daemon.network("tcp"),
   "a WebSocket": async () => ({ ...(await daemon.network("ws")), WebSocket }),
 };
+
+test("certificates are checked, and then it is a connection like any other", async () => {
+  const [cert, key] = ["cert", "key"].map((name) => `${ROOT}tests/tls/${name}.pem`) as [string, string];
+  const ca = readFileSync(cert);
+  const secured = await Daemon.start("--tcp", "127.0.0.1:0", "--ws", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key);
+  class Trusting extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols, { ca });
+    }
+  }
+  try {
+    for (const [kind, trust] of [
+      ["tcp", { tls: { ca } }],
+      ["ws", { WebSocket: Trusting }],
+    ] as const) {
+      const { url, token } = await secured.network(kind);
+      const secure = { url: url.replace("://", "s://"), token };
+      await expect(secured.connect({ ...secure, WebSocket, patienceMs: 2000 })).rejects.toThrow(/certificate/);
+      const client = await secured.connect({ ...secure, ...trust });
+      const { item } = await client.call("sessions/create", { value: { name: "Over TLS" } });
+      expect((await client.call("sessions/get", { id: item.id })).item.version).toBe(item.version);
+    }
+  } finally {
+    await secured.end();
+  }
+});
 
 describe.each(Object.entries(WAYS))("over %s", (_, way) => {
   let client: Client;
