@@ -7,11 +7,13 @@ import errno
 import logging
 import logging.handlers
 import os
+import resource
 import signal
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,8 @@ RELEASE_TRIES = 5
 STOP_SECONDS = 5.0
 """For clients to take the answers to what they had asked before the daemon stops."""
 LOG_BYTES = 5 * 1024 * 1024
+HANDLES = 8192
+"""Open files and connections of the process."""
 
 _FOR_ALL = frozenset(
     {"workspaces/list", "workspaces/get", "workspaces/update", "daemon/sync"}
@@ -485,6 +489,7 @@ def _near(folder: str, roots: Mapping[str, Path]) -> list[str]:
 def serve(places: Places, *, auto: bool, exclusive: bool, network: Network | None) -> int:
     """Serve with the daemon's lock held; the exit code."""
     _log_to(places, to_stderr=not auto)
+    _allow_handles()
 
     async def main() -> None:
         guard = Guard(AppLock(Path(places.config)), time.monotonic)
@@ -498,6 +503,15 @@ def serve(places: Places, *, auto: bool, exclusive: bool, network: Network | Non
         for error in group.exceptions:
             log.error("cannot serve: %s", error)
     return 1 if failed else 0
+
+
+def _allow_handles() -> None:
+    """As many as the system lets us have, up to a number: who comes in crowds must not take them all."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = HANDLES if hard == resource.RLIM_INFINITY else min(HANDLES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _log_to(places: Places, *, to_stderr: bool) -> None:

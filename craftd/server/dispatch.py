@@ -45,6 +45,8 @@ from craftd.workspace.journal import CHECKPOINT_SECONDS, Change, Origin
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 128
+MAX_TURNED_AWAY = 16
+"""Connections for which there is no room and that still hear why; further ones end without a word."""
 
 PART_BYTES = 64 * 1024
 """Of the items in one partial result."""
@@ -203,12 +205,14 @@ class Dispatcher:
     """All connections, and the table that serves them.
 
     stopping: set before the daemon ends: changes that have not begun are refused.
-    max_connections: at once; half of them may be of clients that have shown no token.
+    max_connections: at once; half of them may be of clients that have shown no token, and an eighth is kept for those
+    that need none. turned_away: how many for which there is no room have not ended yet.
     """
 
     def __init__(self, core: Core, registry: Registry = REGISTRY, handlers: Handlers = HANDLERS) -> None:
         self.core = core
         self.max_connections = MAX_CONNECTIONS
+        self.turned_away = 0
         self.registry = registry
         self.connections: dict[str, Connection] = {}
         self.stopping = False
@@ -245,8 +249,12 @@ class Dispatcher:
         most = self.max_connections
         if len(self.connections) >= most:
             raise Busy(f"there are {most} connections already", 1000)
-        if caller is not None and sum(one.grant is None for one in self.connections.values()) >= (most + 1) // 2:
-            raise Busy("too many connections have shown no token yet", 1000)
+        if caller is not None:
+            network = [one for one in self.connections.values() if one.caller is not None]
+            if len(network) >= most - most // 8:
+                raise Busy(f"there are {len(network)} connections of the network already", 1000)
+            if sum(one.grant is None for one in network) >= (most + 1) // 2:
+                raise Busy("too many connections have shown no token yet", 1000)
         self._count += 1
         connection = Connection(self, sink, kind, f"c-{self._count}", caller)
         self.connections[connection.id] = connection

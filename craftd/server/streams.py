@@ -19,7 +19,7 @@ from craftd.protocol.framing import Decoder, FramingError, PlainHttp, encode
 from craftd.protocol.rendezvous import peer
 from craftd.server.auth import Caller
 from craftd.server.connection import Connection
-from craftd.server.dispatch import Dispatcher
+from craftd.server.dispatch import MAX_TURNED_AWAY, Dispatcher
 from craftd.server.outbox import STALL_SECONDS
 
 log = logging.getLogger(__name__)
@@ -62,6 +62,7 @@ class Stream(asyncio.BufferedProtocol):
         self._ended = False
         """Nothing more can arrive."""
         self._paused = False
+        self._turned_away = False
         self._transport: asyncio.Transport
 
     # What the kinds of stream differ in
@@ -109,6 +110,8 @@ class Stream(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deaf = True
+        if self._turned_away:
+            self._dispatcher.turned_away -= 1
         if self._connection is not None:
             self._connection.closed()
 
@@ -126,6 +129,18 @@ class Stream(asyncio.BufferedProtocol):
         """Where a client of the network comes from."""
         name = self._transport.get_extra_info("peername")  # None when it has gone already
         return Caller(str(name[0]) if name else "", self._tls)
+
+    def _enter(self, caller: Caller | None) -> Busy | None:
+        """Become a connection. Answers why not, if that may be said: whoever comes in crowds is just hung up on."""
+        try:
+            self._connection = self._dispatcher.connect(self, self.kind, caller)
+        except Busy as error:
+            self._turned_away = True
+            self._dispatcher.turned_away += 1
+            if self._dispatcher.turned_away <= MAX_TURNED_AWAY:
+                return error
+            self._transport.abort()
+        return None
 
     def _read(self) -> None:
         """Hand over what has arrived, and let others have their turn in between."""
@@ -186,11 +201,9 @@ class SocketTransport(Stream):
             log.warning("refused a connection of user %s", user)
             self._transport.abort()
             return
-        try:
-            caller = None if self.kind == "unix" else self._caller()
-            self._connection = self._dispatcher.connect(self, self.kind, caller)
-        except Busy as error:
-            self.write([encode(error_message(error))])
+        busy = self._enter(None if self.kind == "unix" else self._caller())
+        if busy is not None:
+            self.write([encode(error_message(busy))])
             self.close()
 
     def arrived(self, data: bytes) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ import base64
 import binascii
 import ipaddress
 import logging
+import re
 import struct
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from websockets.headers import parse_subprotocol
 from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
-from websockets.typing import BytesLike, Subprotocol
+from websockets.typing import Subprotocol
 
 from craftd.errors import Busy, Forbidden, InvalidRequest
 from craftd.protocol.framing import MAX_BODY, BodyTooLarge, FramingError, encode
@@ -40,6 +41,7 @@ MISSED_PONGS = 2
 """So many pings without a pong, and the client is gone."""
 
 REFUSED = 4403
+_HOST = re.compile(r"(?:(?P<name>[a-z0-9._-]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?")
 _HEADER_END = b"\r\n\r\n"
 _CLOSE = 0x88
 _PING = b"\x89\x00"
@@ -76,11 +78,10 @@ class Admission:
         return None
 
     def _is_ours(self, host: str) -> bool:
-        name, bracket, _ = host.lower().removeprefix("[").partition("]")
-        if not bracket:
-            name, _, port = name.partition(":")
-            if ":" in port:
-                return False
+        written = _HOST.fullmatch(host.lower())
+        if written is None:
+            return False
+        name = written["name"] or written["v6"]
         if name == "localhost" or name in self.hosts:
             return True
         try:
@@ -99,7 +100,8 @@ class WebSocketTransport(Stream):
         self._admission = admission
         self._protocol = ServerProtocol(select_subprotocol=_select, max_size=MAX_BODY, logger=_library)
         self._frames: deque[Frame] = deque()
-        self._parts: list[BytesLike] = []
+        self._begun = bytearray()
+        """Of a message: a list of its pieces would be many times as large."""
         self._shaken = False
         self._open = False
         """Hands are shaken, and we have not said that we close."""
@@ -117,10 +119,7 @@ class WebSocketTransport(Stream):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._timer = self._loop.call_later(START_SECONDS, self._transport.abort)
-        try:
-            self._connection = self._dispatcher.connect(self, self.kind, self._caller())
-        except Busy as error:
-            self._busy = error
+        self._busy = self._enter(self._caller())
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._connection is not None:
@@ -266,7 +265,7 @@ class WebSocketTransport(Stream):
             elif frame.opcode is Opcode.BINARY:
                 raise NotOurs("binary messages are not accepted", 1003)
             elif frame.opcode is not Opcode.PING:
-                self._parts.append(frame.data)
+                self._begun += frame.data
                 if frame.fin:
                     yield self._joined()
         failure = self._protocol.parser_exc
@@ -277,8 +276,8 @@ class WebSocketTransport(Stream):
             raise NotOurs(str(failure), 1002)
 
     def _joined(self) -> bytes:
-        body = b"".join(self._parts)
-        self._parts.clear()
+        body = bytes(self._begun)
+        self._begun.clear()
         try:
             body.decode()
         except UnicodeDecodeError:

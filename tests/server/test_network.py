@@ -14,6 +14,7 @@ from craftd.protocol.framing import encode
 from craftd.server import connection as module
 from craftd.server import network, streams
 from craftd.server.daemon import Address, Network
+from craftd.server.dispatch import MAX_TURNED_AWAY
 from craftd.server.network import open_all
 from tests.server.toys import Toys
 from tests.wire import Failed, Wire
@@ -297,3 +298,33 @@ async def test_a_client_that_never_takes_its_last_bytes_is_let_go(toys: Toys, mo
         await other.call("toys/echo")
     assert wire.received == []
     wire.writer.transport.abort()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_crowd_takes_few_places_and_none_of_those_for_the_local_user(toys: Toys, kind: str) -> None:
+    toys.dispatcher.max_connections = 16
+    url = await toys.open(kind)
+    host, port = url.partition("://")[2].split(":")
+    crowd = [await asyncio.open_connection(host, int(port)) for _ in range(60)]
+    held = 16 // 2 + MAX_TURNED_AWAY  # without a token; and those that may still hear why not
+    ended = [asyncio.ensure_future(reader.read()) for reader, _ in crowd]
+    while sum(one.done() for one in ended) < len(crowd) - held:
+        await asyncio.wait([one for one in ended if not one.done()], return_when=asyncio.FIRST_COMPLETED)
+    assert await (await toys.client()).call("toys/echo") == {"value": None}
+    for _, writer in crowd:
+        writer.close()
+    await asyncio.gather(*ended, return_exceptions=True)
+
+    inside = []
+    async with asyncio.timeout(10):
+        while len(inside) < 16 - 16 // 8:
+            try:
+                wire = await toys.dial(url)
+                await wire.initialize()
+                inside.append(wire)
+            except (Failed, ConnectionError):
+                await asyncio.sleep(0.05)  # until those of the crowd have gone
+    refused = await toys.dial(url)
+    await refused.closed()
+    assert refused.received[0]["error"]["data"]["code"] == "Busy"
+    assert await (await toys.client()).call("toys/echo") == {"value": None}

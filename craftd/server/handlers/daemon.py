@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from craftd.errors import InvalidState
+from craftd.errors import Forbidden, InvalidState
 from craftd.model.records import Record
 from craftd.protocol.contract import Position
 from craftd.protocol.initialize import check_major
@@ -45,6 +45,8 @@ async def sync(call: Call, params: Sync) -> Position:
 
 @handles
 async def release(call: Call, params: Release) -> Record:
+    if call.grant.workspaces is not None:
+        raise Forbidden("this token is for some workspaces, not for what they share", scope="workspaces")
     await daemon_of(call).release()
     return {"released": True}
 
