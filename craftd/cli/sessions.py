@@ -79,12 +79,13 @@ def show(id: str, count: int, workspace: str | None, json: bool) -> None:
         text.emit({**item, "messages": messages}, one_line=True)
         return
     value = item["value"]
+    labels = value.get("labels") or []
     text.say(f"{item['id']}  {value.get('name') or value.get('preview') or ''}")
     text.facts(
         [
             ("workspace", str(value.get("workspaceRootPath", scope))),
-            ("status", ", ".join(filter(None, [value.get("sessionStatus"), *_marks(item)]))),
-            ("labels", ", ".join(map(str, value.get("labels") or []))),
+            ("status", ", ".join(filter(None, [str(value.get("sessionStatus") or ""), *_marks(item)]))),
+            ("labels", ", ".join(map(str, labels)) if isinstance(labels, list) else str(labels)),
             ("messages", str(value.get("messageCount", ""))),
             ("last", text.clock(value.get("lastMessageAt"))),
             *(("damage", _damage(found)) for found in item.get("info", {}).get("damage", [])),
@@ -165,7 +166,7 @@ def _print_messages(items: list[Item], json: bool) -> None:
 def _print_message(item: Item) -> None:
     value = item["value"]
     tool = value.get("toolDisplayName") or value.get("toolName")
-    text.say(" ".join(filter(None, [text.clock(value.get("timestamp")), str(value.get("type", "?")), tool])))
+    text.say(" ".join(filter(None, [text.clock(value.get("timestamp")), str(value.get("type", "?")), str(tool or "")])))
     content = value.get("content")
     body = content if isinstance(content, str) else "" if content is None else repr(content)
     for found in item.get("info", {}).get("damage", []):

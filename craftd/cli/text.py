@@ -84,7 +84,10 @@ def ago(at: object) -> str:
     """How long *at* (ms since 1970) is past, roughly; "" for what is no time."""
     if not isinstance(at, int | float):
         return ""
-    seconds = time.time() - at / 1000
+    try:
+        seconds = time.time() - at / 1000
+    except OverflowError:
+        return ""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit} ago"

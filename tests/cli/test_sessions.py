@@ -87,6 +87,29 @@ def test_show_prints_the_session_its_damage_and_its_last_messages(fake: Behave, 
     ]
 
 
+def test_what_has_another_type_than_it_should_is_shown_all_the_same(fake: Behave, capsys: Capture) -> None:
+    item = session("odd", name=["a"], sessionStatus={"x": 1}, labels=5, lastMessageAt=10**400)
+    fake(
+        answers={
+            "workspaces/list": WORKSPACES,
+            "sessions/list": {"items": [item], **AT},
+            "sessions/get": {"item": item, **AT},
+            "messages/list": {"items": [message("m1", "", type="tool", toolName=["Read"])], **AT},
+        }
+    )
+    assert commands.run(["ls"]) == 0
+    assert capsys.readouterr().out == "odd\t\t\t{'x': 1}\t\t['a']\n"
+    assert commands.run(["show", "odd"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "odd  ['a']",
+        "workspace  ws_1",
+        "status     {'x': 1}",
+        "labels     5",
+        "",
+        "tool ['Read']",
+    ]
+
+
 def test_a_session_that_no_workspace_has_is_not_found(fake: Behave, capsys: Capture) -> None:
     fake(answers={"workspaces/list": {"items": []}})
     assert commands.run(["show", "260102-calm-river"]) == 1
