@@ -1,7 +1,7 @@
 """A daemon as small as can be, started in place of the real one: the lock, the socket, the card, and a few methods.
 
 `$CRAFTD_FAKE` (JSON) changes how it behaves: `hello` replaces members of its answer, `refuseStop`, `fail` (exit code),
-`silent` (never answers), `unreadable` (takes `echo` for no JSON; with `hangUp` it says so as it begins and throws it away),
+`silent` (never answers), `unreadable` (takes `echo` for no JSON; with `hangUp` as it begins),
 `lateLock` (seconds it keeps the lock after it closed everything), `answers` (results by method), `byWorkspace` (results
 by workspace), `errors` (errors by method), `events` (notifications sent after the answer to each `events/subscribe`),
 `hangUp` (close after those).
