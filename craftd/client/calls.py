@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Subscribed,
         Unread,
         Updated,
+        ValidatedSkill,
         WrittenBlob,
         WrittenFile,
     )
@@ -1745,6 +1746,28 @@ class SkillsCalls(Noun):
                 "key": key,
                 "expectedVersion": expected_version,
                 "fields": fields,
+            },
+        )
+        return result
+
+    async def validate(
+        self,
+        *,
+        text: str,
+        workspace: str | None = None,
+        folder: str | None = None,
+    ) -> ValidatedSkill:
+        """What is wrong with the text of a SKILL.md; nothing is read or stored.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        folder: Name of the one it is for, its id; absent: nothing is said about that.
+        """
+        result: ValidatedSkill = await self._door.call(
+            "skills/validate",
+            {
+                "text": text,
+                "workspace": workspace,
+                "folder": folder,
             },
         )
         return result

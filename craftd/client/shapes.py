@@ -348,6 +348,12 @@ class Updated(TypedDict):
     changed: bool
 
 
+class ValidatedSkill(TypedDict):
+    """issues: what `issues/list` would have if the text were the file; ranges are those of the text."""
+
+    issues: list[Issue]
+
+
 class VaultStatus(TypedDict):
     """state: absent, ready, undecryptable, corrupt, unreadable, unsupported. set_aside: what could not be
     opened.

@@ -74,6 +74,15 @@ class Folders:
             content[path], prints[path] = found or (None, None)
         return self._document(root, key, content, prints)
 
+    def check(self, data: bytes, folder: str | None) -> list[Issue]:
+        """What `load` would report of a record in *folder* (None: in none yet) if its main file held *data*. Pure."""
+        parsed = self.form.parse(data)
+        value: Record = parsed.value
+        if folder is None:
+            return self._issues(self.main, data, None, None, value, parsed)
+        key = f"{self.folder}/{folder}"
+        return self._issues(f"{key}/{self.main}", data, folder, self._id(key, value), value, parsed)
+
     def save(
         self, root: Path, key: str, document: Document | None, changes: Mapping[str, Record | None], facts: Facts
     ) -> Document | None:
@@ -219,7 +228,7 @@ class Folders:
             key=key,
             records={id: value},
             prints=dict(prints),
-            issues=tuple(self._issues(main, data, key, id, value, parsed)),
+            issues=tuple(self._issues(main, data, key.rpartition("/")[2], id, value, parsed)),
             sound=parsed.sound,
             linked=(root / key).is_symlink(),
             content=content,
@@ -230,16 +239,22 @@ class Folders:
         id = folder if self.noun.id_member is None else value.get(self.noun.id_member)
         return id if isinstance(id, str) and id else folder
 
-    def _issues(self, main: str, data: bytes, key: str, id: str, value: Record, parsed: Parsed) -> list[Issue]:
+    def _issues(
+        self, main: str, data: bytes, folder: str | None, id: str | None, value: Record, parsed: Parsed
+    ) -> list[Issue]:
         noun = self.noun.name
         issues = [problem.issue(main, noun, id) for problem in parsed.problems]
         if not parsed.sound:
             return issues
-        folder = key.rpartition("/")[2]
-        if APP_FOLDER_NAME.fullmatch(folder) is None:
+        if folder is not None and APP_FOLDER_NAME.fullmatch(folder) is None:
             message = f"the folder's name {folder!r} is not lower-case letters, digits and hyphens"
             issues.append(Problem(message=message, code="bad-slug", severity="warning").issue(main, noun, id))
-        if self.slug is not None and value.get(self.slug) != folder and isinstance(value.get(self.slug), str):
+        if (
+            folder is not None
+            and self.slug is not None
+            and isinstance(slug := value.get(self.slug), str)
+            and slug != folder
+        ):
             message = f"{self.slug} differs from the folder's name {folder!r}"
             line = self.form.line_of(data, self.slug)
             issues.append(Problem(message=message, code="slug-mismatch", line=line).issue(main, noun, id))

@@ -28,6 +28,13 @@ def _check_rules(value: Any, level: str) -> Iterator[Issue]:
     return permissions.check(value, "", level)
 
 
+SKILL_FOLDERS = Folders(
+    noun=SKILLS,
+    folder="skills",
+    main="SKILL.md",
+    form=MatterForm(body="content", texts=frozenset({"name", "description"})),
+)
+
 _SHELVES: tuple[Shelf, ...] = (
     Folders(
         noun=PROJECTS,
@@ -45,12 +52,7 @@ _SHELVES: tuple[Shelf, ...] = (
         texts={"guide": "guide.md"},
         paths=(("local", "path"),),
     ),
-    Folders(
-        noun=SKILLS,
-        folder="skills",
-        main="SKILL.md",
-        form=MatterForm(body="content", texts=frozenset({"name", "description"})),
-    ),
+    SKILL_FOLDERS,
     Entries(
         noun=STATUSES,
         file="statuses/config.json",

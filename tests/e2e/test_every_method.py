@@ -227,6 +227,10 @@ def order(noun: str) -> Prepare:
     return prepare
 
 
+async def a_skill(scene: Scene) -> Params:
+    return {"text": "---\nname: N\n---\n", "folder": scene.name}
+
+
 async def an_expression(scene: Scene) -> Params:
     return {"expression": "hasUnread == true"}
 
@@ -270,6 +274,7 @@ WELL: dict[str, Prepare] = {
     "sessions/publish": relayed,
     "sessions/unread": nothing,
     "sessions/view": some_sessions,
+    "skills/validate": a_skill,
     "statuses/rename": another_id("statuses"),
     "statuses/reorder": order("statuses"),
     "tokens/create": one_workspace,

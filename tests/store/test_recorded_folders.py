@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from craftd.model.noun import Facts
 from craftd.store.files import BOM, Document
-from craftd.store.layout import SHELVES
+from craftd.store.layout import SHELVES, SKILL_FOLDERS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 HOME = "/home/ada"
@@ -168,6 +169,7 @@ WRITTEN = {
 """Names and descriptions that YAML takes for something else: ours is the text that was written."""
 LENIENT = {"required-sources-map", "required-sources-mixed", "required-sources-number", "bad-utf8"}
 """What the app's full validator does not look at."""
+NO_FILE = ("no-file", "lower-case-file")
 
 
 @pytest.mark.parametrize("slug", SKILLS["valid"])
@@ -188,7 +190,7 @@ def test_a_valid_skill_is_loaded_and_survives_changes_and_back(tmp_path: Path, s
         assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("slug", [slug for slug in SKILLS["invalid"] if slug not in ("no-file", "lower-case-file")])
+@pytest.mark.parametrize("slug", [slug for slug in SKILLS["invalid"] if slug not in NO_FILE])
 def test_an_invalid_skill_is_shown_as_far_as_it_can_be_read_and_reported(slug: str) -> None:
     case = SKILLS["invalid"][slug]
     document = load("skills", GOLDEN / "skills/invalid", slug)
@@ -204,6 +206,61 @@ def test_an_invalid_skill_is_shown_as_far_as_it_can_be_read_and_reported(slug: s
     assert bool(document.issues) == (not valid)
 
 
-@pytest.mark.parametrize("slug", ["no-file", "lower-case-file"])
+OWN_VERDICTS: dict[str, set[str]] = {
+    # More than the app finds: it runs code, takes substitutes for bytes, an open end, and lists of anything.
+    "js-frontmatter": {"front matter"}, "bad-utf8": {"not UTF-8"}, "unterminated": {"front matter", "content"},
+    "required-sources-map": {"requiredSources"}, "required-sources-number": {"requiredSources"},
+    "required-sources-mixed": {"requiredSources.1", "requiredSources.2", "requiredSources.5"},
+}  # fmt: skip
+"""Members, or beginnings of messages, of the issues of texts that the app judges otherwise."""
+LINES = {
+    "always-allow-string": [4], "bad-utf8": [2], "bad-yaml-colon": [2], "bad-yaml-flow": [3], "blank-body": [5],
+    "bool-description": [3], "comment-after-fence": [1], "cr-only": [1, 1, 1], "date-name": [2], "duplicate-key": [3],
+    "empty-body": [5], "empty-file": [1, 1, 1], "empty-name": [2], "four-dashes": [1, 1], "globs-numbers": [4],
+    "globs-string": [4], "indented-close": [6, 1], "js-frontmatter": [1], "leading-newline": [1, 1],
+    "leading-space": [1, 1], "list-name": [2], "list-root": [2], "missing-description": [1], "missing-name": [1],
+    "no-frontmatter": [1, 1], "null-description": [3], "null-word-name": [2], "number-name": [2],
+    "only-bom": [1, 1, 1], "only-comments": [1, 1], "required-sources-map": [4], "required-sources-mixed": [4, 4, 4],
+    "required-sources-number": [4], "scalar-root": [2], "sexagesimal-name": [2, 3], "toml-lang": [1],
+    "unterminated": [1, 4], "utf16": [1, 1], "yaml-binary": [2], "yaml-js-type": [2], "yaml-two-docs": [5],
+    "zero-name": [2],
+}  # fmt: skip
+"""Of the errors; what is missing is missing in line 1."""
+
+
+@pytest.mark.parametrize("slug", [slug for slug in SKILLS["invalid"] if slug not in NO_FILE])
+def test_a_recorded_skill_gets_the_apps_verdict_member_by_member_and_the_line(slug: str) -> None:
+    file = GOLDEN / "skills/invalid/skills" / slug / "SKILL.md"
+    issues = SKILL_FOLDERS.check(file.read_bytes(), slug)
+    recorded = {error["path"] for error in SKILLS["invalid"][slug]["folderCheck"]["errors"]}
+    if slug in OWN_VERDICTS:
+        wanted = OWN_VERDICTS[slug]
+        assert {start for start in wanted for issue in issues if issue.message.startswith(start)} == wanted
+    elif recorded & {"frontmatter", "root"}:
+        assert {issue.code for issue in issues} <= {"not-yaml", "not-closed", "schema"}
+        assert [issue for issue in issues if issue.severity == "error"]
+    else:
+        members = {re.split(r"[: ]", issue.message)[0] for issue in issues if issue.code != "bad-slug"}
+        assert members == recorded - {"slug"}
+        assert any(issue.code == "bad-slug" for issue in issues) == ("slug" in recorded)
+    errors = [issue for issue in issues if issue.severity == "error"]
+    assert [issue.range and issue.range["start"]["line"] + 1 for issue in errors] == LINES.get(slug, [])
+    assert {issue.path for issue in issues} <= {f"skills/{slug}/SKILL.md"}
+
+
+@pytest.mark.parametrize("tree", SKILLS)
+def test_a_text_is_judged_as_its_file_is_in_any_folder_or_none(tree: str) -> None:
+    for slug in SKILLS[tree]:
+        if slug in NO_FILE:
+            continue
+        data = (GOLDEN / "skills" / tree / "skills" / slug / "SKILL.md").read_bytes()
+        assert tuple(SKILL_FOLDERS.check(data, slug)) == load("skills", GOLDEN / "skills" / tree, slug).issues
+        loose = SKILL_FOLDERS.check(data, None)
+        assert {(issue.path, issue.id) for issue in loose} <= {("SKILL.md", None)}
+        inside = [issue for issue in SKILL_FOLDERS.check(data, slug) if issue.code != "bad-slug"]
+        assert [(i.message, i.code, i.range) for i in loose] == [(i.message, i.code, i.range) for i in inside]
+
+
+@pytest.mark.parametrize("slug", NO_FILE)
 def test_a_folder_without_the_exact_file_is_no_skill(slug: str) -> None:
     assert SHELVES["skills"].load(GOLDEN / "skills/invalid", f"skills/{slug}") is None

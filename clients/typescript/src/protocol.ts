@@ -302,6 +302,11 @@ export interface Updated {
   changed: boolean;
 }
 
+/** issues: what `issues/list` would have if the text were the file; ranges are those of the text. */
+export interface ValidatedSkill {
+  issues: Issue[];
+}
+
 /** state: absent, ready, undecryptable, corrupt, unreadable, unsupported. set_aside: what could not be opened. */
 export interface VaultStatus {
   state: string;
@@ -1072,6 +1077,17 @@ export interface Methods {
       fields?: string[];
     };
     result: Updated;
+  };
+  /** What is wrong with the text of a SKILL.md; nothing is read or stored. */
+  "skills/validate": {
+    params: {
+      text: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Name of the one it is for, its id; absent: nothing is said about that. */
+      folder?: string;
+    };
+    result: ValidatedSkill;
   };
   /** A new record of sources. */
   "sources/create": {
@@ -1936,6 +1952,7 @@ export const READS: ReadonlySet<string> = new Set([
   "sessions/view",
   "skills/get",
   "skills/list",
+  "skills/validate",
   "sources/get",
   "sources/list",
   "statuses/get",
