@@ -1215,13 +1215,14 @@ class ProjectsCalls(Noun):
         key: str | None = None,
         expected_version: str | None = None,
         missing_ok: bool | None = None,
-    ) -> Committed:
-        """Remove a record of projects.
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> Removed:
+        """Move a project to the trash; the sessions that belong to it are unbound first and stay.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
         """
-        result: Committed = await self._door.call(
+        result: Removed = await self._door.call(
             "projects/delete",
             {
                 "id": id,
@@ -1230,6 +1231,7 @@ class ProjectsCalls(Noun):
                 "expectedVersion": expected_version,
                 "missingOk": missing_ok,
             },
+            on_progress=on_progress,
         )
         return result
 

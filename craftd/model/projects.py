@@ -6,7 +6,7 @@ The folder never changes its name, so the slug says where the assets are for goo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from craftd.errors import Issue
 from craftd.model.checks import Check, listing, nullable, shape, text, validator, whole
@@ -66,6 +66,14 @@ def among(id: str, value: Record, records: Mapping[str, Record]) -> list[Issue]:
     if records.keys() - {id}:
         return [Issue(path="slug", message=f"{value.get('slug')!r} is taken", code="slug-taken")]
     return []
+
+
+def unbound(value: Record, gone: Container[str]) -> Record:
+    """A session without its project if that is one of *gone*; else itself."""
+    bound = value.get("projectId")
+    if not isinstance(bound, str) or bound not in gone:
+        return value
+    return {name: member for name, member in value.items() if name != "projectId"}
 
 
 PROJECTS = Noun(

@@ -10,7 +10,7 @@ from craftd.errors import AlreadyExists, Corrupt, Forbidden, InvalidParams, Inva
 from craftd.model import patch as patches
 from craftd.model import sessions
 from craftd.model.records import Record
-from craftd.store.entries import PARENT
+from craftd.store.entries import PARENT, Entries
 from craftd.workspace.changes import DeleteRecord, RecordCommit, Updated
 from craftd.workspace.commit import Planned
 from craftd.workspace.journal import Change
@@ -26,7 +26,8 @@ class AskToDelete(DeleteRecord):
     move_to: str | None = None
 
     def plan(self, unit: DocumentUnit, now: int) -> Planned:
-        unit.require_writable(self.ref)
+        if isinstance(unit.table.shelf, Entries):
+            unit.require_writable(self.ref)
         gone = self._gone(unit)
         if self.move_to is not None and (self.move_to in gone or self.move_to not in unit.records()):
             raise InvalidParams.of("moveTo", f"there is no other {self.noun.singular} {self.move_to!r}")

@@ -1,4 +1,4 @@
-"""Changes of a status or label that reach into sessions: several commits, finished by the next start after a crash.
+"""Changes of a status, label or project that reach into sessions: several commits, ended by the next start if killed.
 
 A record of what is intended is flushed before the first commit and removed after the last. Deleting ends with the
 definition, so whoever fails in between has it still; renaming begins with it.
@@ -17,7 +17,7 @@ import attrs
 from attrs import define, field, frozen
 
 from craftd.errors import CraftdError, ServerCancelled
-from craftd.model import labels, sessions
+from craftd.model import labels, projects, sessions
 from craftd.model.records import Record
 from craftd.store import intents
 from craftd.workspace.changes import DeleteRecord
@@ -58,6 +58,8 @@ class Intent:
 
     def instead(self, value: Record) -> Record:
         """What a session becomes; itself if it has nothing to do with it."""
+        if self.noun == "projects":
+            return projects.unbound(value, self.ids)
         if self.noun == "labels":
             return (
                 labels.stripped(value, self.ids) if self.to is None else labels.relabelled(value, self.ids[0], self.to)
@@ -66,8 +68,8 @@ class Intent:
 
     @property
     def reaches_sessions(self) -> bool:
-        """An unknown status keeps its id; an unknown label is of no use."""
-        return self.noun == "labels" or self.to is not None
+        """An unknown status keeps its id; an unknown label or project is of no use."""
+        return self.noun != "statuses" or self.to is not None
 
     def concerns(self, row: SessionRow) -> bool:
         """Whether a session has to be changed. Most are not parsed for that."""
@@ -101,22 +103,24 @@ class Reshaping:
         return self.workspace.tables[self.noun]
 
     def _named(self) -> dict[str, Any]:
+        table, id, key = self.workspace.verbs.place(self.noun, self.id)
         return {
             "origin": self.origin,
             "connection": self.connection,
-            "noun": self._table.noun,
-            "key": self._table.shelf.key_for(self.id, {}),
-            "id": self.id,
+            "noun": table.noun,
+            "key": key,
+            "id": id,
             "workspace": self.workspace.id,
             "facts": self.workspace.facts(),
         }
 
     async def delete(self, move_to: str | None, expected: str | None, *, missing_ok: bool) -> Reshaped:
-        """Sessions lose the label and those in it; they get the status *move_to*, or keep the one that is gone."""
+        """Sessions lose the project, or the label and those in it; or get the status *move_to*, None = keep theirs."""
         ask = AskToDelete(**self._named(), expected=expected, missing_ok=missing_ok, move_to=move_to)
         asked = await self.workspace.commit(ask)
         if not asked.answer:
             return Reshaped(asked, 0)
+        self.id = asked.answer[0]
         intent = Intent(verb="delete", noun=self.noun, ids=asked.answer, to=move_to)
         return await self._to_the_end(self._carry_out(intent, None, missing_ok=missing_ok))
 
@@ -154,8 +158,9 @@ class Reshaping:
             await self._adapt(intent)
             if done is None:
                 done = await self._define(intent, missing_ok)
+                await self._adapt(intent)  # who came to use it while it went
         except CraftdError:
-            if path is not None and not (renaming and self._table.find(self.id) is None):
+            if path is not None and self._table.find(self.id) is not None:
                 await self._drop(path)  # the definition is there still, and who asked is told
             raise
         if path is not None:
@@ -221,6 +226,10 @@ class Reshaping:
                 await self._drop(path)
                 return
         elif not known:
+            await self._drop(path)
+            return
+        elif not self.workspace.has(intent.noun, self.id):
+            await self._adapt(intent)
             await self._drop(path)
             return
         await self._carry_out(intent, path)

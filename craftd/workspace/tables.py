@@ -59,10 +59,12 @@ class Table:
         return found
 
     def find(self, name: str) -> PlainRow | None:
-        """By id, else by one of the noun's aliases (a project's slug)."""
+        """By id, else by the name of its folder or one of the noun's aliases (a project's slug)."""
         row: PlainRow | None = self.index.get(name)
         if row is None and self.noun.aliases:
-            row = next((r for r in self.index if any(r.value.get(alias) == name for alias in self.noun.aliases)), None)
+            inside = (r for r in self.index if r.unit.rpartition("/")[2] == name)
+            called = (r for r in self.index if any(r.value.get(alias) == name for alias in self.noun.aliases))
+            row = next(inside, None) or next(called, None)
         return row
 
 

@@ -11,7 +11,7 @@ from craftd.errors import AlreadyExists, InvalidParams, NotFound, Ref, Validatio
 from craftd.model.noun import Noun
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Item, Record
-from craftd.store.folders import Folders
+from craftd.store.folders import FOLDER_NAME, Folders
 from craftd.workspace.changes import CreateRecord, DeleteRecord, UpdateRecord, check_patch
 from craftd.workspace.commit import Done
 from craftd.workspace.index import Index
@@ -42,7 +42,7 @@ class Verbs:
             return self._workspace.session(id).item()
         row = self._table(noun).find(id)
         if row is None:
-            self._check_id(NOUNS[noun], id)
+            self._check_name(NOUNS[noun], id)
             raise NotFound(Ref(noun, id, self._workspace.id))
         return row.item()
 
@@ -122,7 +122,7 @@ class Verbs:
             self._workspace.check_session_id(id)
             session = UpdateSession(origin=origin, connection=connection, id=id, patch=patch, expected=expected)
             return await self._workspace.commit(session)
-        table, id, key = self._place(noun, id)
+        table, id, key = self.place(noun, id)
         return await self._workspace.commit(
             UpdateRecord(
                 origin=origin,
@@ -160,7 +160,7 @@ class Verbs:
                     missing_ok=missing_ok,
                 )
             )
-        table, id, key = self._place(noun, id)
+        table, id, key = self.place(noun, id)
         return await self._workspace.commit(
             DeleteRecord(
                 origin=origin,
@@ -178,15 +178,20 @@ class Verbs:
     def _table(self, noun: str) -> Table:
         return self._workspace.tables[noun]
 
-    def _place(self, noun: str, id: str) -> tuple[Table, str, str]:
+    def place(self, noun: str, id: str) -> tuple[Table, str, str]:
         """Table, id and document of a record. One that is not there (yet: an earlier change may be about to make it)
         is looked for where it would be."""
         table = self._table(noun)
         row = table.find(id)
         if row is not None:
             return table, row.id, row.unit
-        self._check_id(table.noun, id)
+        self._check_name(table.noun, id)
         return table, id, table.shelf.key_for(id, {table.noun.id_member or "id": id, "slug": id})
+
+    def _check_name(self, noun: Noun, name: str) -> None:
+        """Raises: InvalidParams for what neither an id nor, where a folder's name is as good, such a name can be."""
+        if not noun.aliases or FOLDER_NAME.fullmatch(name) is None:
+            self._check_id(noun, name)
 
     @staticmethod
     def _check_id(noun: Noun, id: str) -> None:

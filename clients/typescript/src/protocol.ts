@@ -840,7 +840,7 @@ export interface Methods {
     };
     result: Created;
   };
-  /** Remove a record of projects. */
+  /** Move a project to the trash; the sessions that belong to it are unbound first and stay. */
   "projects/delete": {
     params: {
       id: string;
@@ -850,8 +850,9 @@ export interface Methods {
       key?: string;
       expectedVersion?: string;
       missingOk?: boolean;
+      workDoneToken?: number | string;
     };
-    result: Committed;
+    result: Removed;
   };
   /** One record of projects. */
   "projects/get": {

@@ -1,4 +1,4 @@
-"""Statuses and labels: changes that reach into sessions, and their order."""
+"""Statuses, labels, projects: changes that reach into sessions, and their order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from craftd.errors import InvalidParams
 from craftd.model.nouns import NOUNS
 from craftd.protocol.contract import Committed
 from craftd.protocol.methods.labels import DeleteLabel, RenameLabel, ReorderLabels
+from craftd.protocol.methods.projects import DeleteProject
 from craftd.protocol.methods.statuses import DeleteStatus, Removed, Rename, Renamed, RenameStatus, ReorderStatuses
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.nouns import chosen
@@ -28,7 +29,12 @@ async def delete_label(call: Call, params: DeleteLabel) -> Removed:
     return await _delete(call, params, None)
 
 
-async def _delete(call: Call, params: DeleteStatus | DeleteLabel, move_to: str | None) -> Removed:
+@handles
+async def delete_project(call: Call, params: DeleteProject) -> Removed:
+    return await _delete(call, params, None)
+
+
+async def _delete(call: Call, params: DeleteStatus | DeleteLabel | DeleteProject, move_to: str | None) -> Removed:
     workspace: Workspace = call.scope
     with _reshaping(call, params.id, params.work_done_token, "Deleting") as reshaping:
         done = await reshaping.delete(move_to, params.expected_version, missing_ok=params.missing_ok)
@@ -64,7 +70,6 @@ async def _rename(call: Call, params: Rename) -> Renamed:
 def _reshaping(call: Call, id: str, token: int | str | None, verb: str) -> Iterator[Reshaping]:
     """With progress once it is known that there is much to do."""
     noun = call.method.noun
-    _check_id(noun, id, "id")
     begun = False
 
     def told(done: int, total: int) -> None:
