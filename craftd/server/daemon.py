@@ -80,5 +80,5 @@ def _take(lock: DaemonLock, places: Places, *, quiet: bool) -> Holder | None:
         return Holder(None)
     if holder is not None and not quiet:
         pid = "another process" if holder.pid is None else f"pid {holder.pid}"
-        print(f"craftd: a daemon runs already ({pid}), it holds {places.lock}", file=sys.stderr)
+        print(f"craftd: a daemon runs already ({pid}), it holds {places.lock}; `craftd stop` ends it", file=sys.stderr)
     return holder

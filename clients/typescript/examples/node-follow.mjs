@@ -44,7 +44,9 @@ export async function follow(folder, show, options = {}) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  await follow(process.argv[2] ?? ".", console.log).catch((error) => {
+  // Names and messages are other people's text: nothing of it may steer the terminal.
+  const show = (/** @type {string} */ line) => console.log(line.replace(/[\p{Cc}\p{Cf}]/gu, "\ufffd"));
+  await follow(process.argv[2] ?? ".", show).catch((error) => {
     console.error(`follow: ${error.message}`);
     process.exit(1);
   });

@@ -21,6 +21,7 @@ if (given.has("token")) {
   given.delete("token");
   history.replaceState(null, "", given.size > 0 ? `#${given}` : location.pathname);
 }
+$("origin").textContent = location.origin;
 $("url").value = given.get("url") ?? "";
 $("token").value = sessionStorage.getItem("craftd.token") ?? "";
 $("door").addEventListener("submit", (/** @type {Event} */ event) => {

@@ -46,7 +46,6 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   if (listener) {
     const known = new URLSearchParams({ url: `ws://${listener.address}`, token: (await localToken()) ?? "" });
     console.log(`Open ${origin}/#${known}`);
-  } else {
-    console.log(`Open ${origin} after: craftd serve --ws 127.0.0.1:4711 --allow-origin ${origin}`);
   }
+  console.log(`${listener ? "If it is refused, or later" : `Open ${origin} after`}: craftd serve --ws 127.0.0.1:4712 --allow-origin ${origin}`);
 }
