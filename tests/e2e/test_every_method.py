@@ -360,11 +360,9 @@ def another(well: Params) -> Params:
     """What makes another change of *well*."""
     if "value" in well:
         return {"value": {**well["value"], "name": "Another"}}
-    return next(
-        {name: ["another"] if name == "sessions" else "another"}
-        for name in ("id", "session", "sessions", "path")
-        if name in well
-    )
+    lists = ("sessions", "ids")
+    name = next(name for name in ("id", "session", "path", *lists) if name in well)
+    return {name: ["another"] if name in lists else "another"}
 
 
 async def refused(client: Wire, method: str, params: Any) -> tuple[str, list[str]]:
