@@ -104,11 +104,11 @@ class Transcript(Reading):
         return self._name_safe and self._data_safe
 
     def make_safe(self) -> None:
-        """Flush what is there, whoever wrote it: somebody is about to be told that it is stored.
+        """Flush what is there, whoever wrote it: somebody is about to be told that it is stored. Nothing is changed.
 
         Raises: ForeignWrite, OSError.
         """
-        self._settle_name()
+        self._flush_name()
         self._verify()
         disk.flush(self._handle())
         self._data_safe = True
@@ -244,7 +244,10 @@ class Transcript(Reading):
                 disk.rename_new(self._actual, self.path)
             except (FileExistsError, FileNotFoundError):
                 raise ForeignWrite(self.path) from None
-            self._actual = self.path
+            self._actual, self._name_safe = self.path, False
+        self._flush_name()
+
+    def _flush_name(self) -> None:
         if not self._name_safe:
             disk.flush_directory(self._target().parent)
             self._name_safe = True

@@ -157,7 +157,8 @@ class Storm:
             header, *lines = (json.loads(text) for text in path.read_bytes().split(b"\n") if text.strip())
             kept = [one for one in lines if self.random.random() < 0.9]
             saved = [{**header, "note": self.next("note")}, *kept, message(self.next("theirs"))]
-            self.random.choice(WHOLE_SAVES)(path, b"".join(map(line, saved)))
+            with suppress(FileNotFoundError):  # the session has just been deleted
+                self.random.choice(WHOLE_SAVES)(path, b"".join(map(line, saved)))
 
     async def cut(self) -> None:
         self.proxy.cut()

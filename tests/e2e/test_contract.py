@@ -13,6 +13,7 @@ import pytest
 from attrs import fields
 
 from craftd.protocol import methods as _complete_registry  # noqa: F401
+from craftd.protocol.codec import camel
 from craftd.protocol.registry import METHODS
 from tests.daemon import Daemon, snapshot
 from tests.wire import Failed, Wire
@@ -772,6 +773,7 @@ GOOD: Values = {
     "mode": "safe",
     "tool": "Read",
     "input": {},
+    "new_id": "other",
 }
 
 
@@ -794,7 +796,7 @@ async def test_what_is_no_id_is_refused_before_it_could_become_a_path(daemon: Da
     for name, row in METHODS.items():
         members = {member.name for member in fields(row.params)}
         for member in members & {"id", "session"} if name in announced else ():
-            params = {wanted: value for wanted, value in GOOD.items() if wanted in members}
+            params = {camel(wanted): value for wanted, value in GOOD.items() if wanted in members}
             if row.noun == "sessions":
                 params.pop("messages", None)
             for bad in BAD_IDS.values():

@@ -332,6 +332,7 @@ async def test_a_folder_that_vanished_is_reported_and_never_made_again(
     await client.call("sessions/list", {"workspace": id})
     params = {"workspace": id, "session": "260101-old-oak"}
     await client.call("messages/append", {**params, "messages": [{"type": "user", "content": "x"}]})
+    await client.call("daemon/sync", {"workspace": id})  # line 1 may be about to follow
     shutil.rmtree(root)
     for again in range(2):
         item = (await listed(client))[id]
