@@ -23,8 +23,7 @@ from craftd.workspace.workspace import Workspace
 
 @handles
 async def list_messages(call: Call, params: ListMessages) -> Page:
-    workspace: Workspace = call.scope
-    workspace.check_session_id(params.session, "session")
+    workspace = _scope(call, params.session)
     for member in ("filter", "sort"):
         if getattr(params, member) is not None:
             raise InvalidParams.of(member, "messages are listed by position")
@@ -48,8 +47,7 @@ async def list_messages(call: Call, params: ListMessages) -> Page:
 
 @handles
 async def append(call: Call, params: AppendMessages) -> Appended:
-    workspace: Workspace = call.scope
-    workspace.check_session_id(params.session, "session")
+    workspace = _scope(call, params.session)
     done = await workspace.commit(
         messages.AppendMessages(
             origin=call.origin,
@@ -66,8 +64,7 @@ async def append(call: Call, params: AppendMessages) -> Appended:
 
 @handles
 async def get_message(call: Call, params: GetMessage) -> Got:
-    workspace: Workspace = call.scope
-    workspace.check_session_id(params.session, "session")
+    workspace = _scope(call, params.session)
     revision = workspace.revision  # as in `list_messages`
     item = await reading.one(workspace, params.session, params.id)
     return Got(item=chosen(item, params.fields), epoch=workspace.epoch, revision=revision)
@@ -75,8 +72,7 @@ async def get_message(call: Call, params: GetMessage) -> Got:
 
 @handles
 async def update(call: Call, params: UpdateMessage) -> Updated:
-    workspace: Workspace = call.scope
-    workspace.check_session_id(params.session, "session")
+    workspace = _scope(call, params.session)
     done = await workspace.commit(
         messages.UpdateMessage(
             origin=call.origin,
@@ -93,8 +89,7 @@ async def update(call: Call, params: UpdateMessage) -> Updated:
 
 @handles
 async def delete(call: Call, params: DeleteMessage) -> Committed:
-    workspace: Workspace = call.scope
-    workspace.check_session_id(params.session, "session")
+    workspace = _scope(call, params.session)
     done = await workspace.commit(
         messages.DeleteMessage(
             origin=call.origin,
@@ -110,8 +105,7 @@ async def delete(call: Call, params: DeleteMessage) -> Committed:
 
 @handles
 async def truncate(call: Call, params: TruncateMessages) -> Committed:
-    workspace: Workspace = call.scope
-    workspace.check_session_id(params.session, "session")
+    workspace = _scope(call, params.session)
     if (params.keep is None) == (params.after_message is None):
         raise InvalidParams.of("keep", "either keep or afterMessage says how much is left")
     if params.keep is not None and params.keep < 0:
@@ -126,3 +120,10 @@ async def truncate(call: Call, params: TruncateMessages) -> Committed:
         )
     )
     return Committed(epoch=done.epoch, revision=done.revision)
+
+
+def _scope(call: Call, session: str) -> Workspace:
+    """Where *session* would be.  Raises: InvalidParams for what is no id of one."""
+    workspace: Workspace = call.scope
+    workspace.check_session_id(session, "session")
+    return workspace
