@@ -67,10 +67,6 @@ class Stream(asyncio.BufferedProtocol):
 
     # What the kinds of stream differ in
 
-    def arrived(self, data: bytes) -> Iterator[bytes]:
-        """The messages completed by *data*, lazily.  Raises: FramingError after the last sound one."""
-        raise NotImplementedError
-
     def write(self, frames: Sequence[bytes]) -> None:
         raise NotImplementedError
 
@@ -86,11 +82,6 @@ class Stream(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        if not self._deaf:
-            self._bodies = self.arrived(bytes(self._buffer[:nbytes]))
-            self._read()
 
     def eof_received(self) -> bool:
         self._ended = True
@@ -206,10 +197,13 @@ class SocketTransport(Stream):
             self.write([encode(error_message(busy))])
             self.close()
 
-    def arrived(self, data: bytes) -> Iterator[bytes]:
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._deaf:
+            return
         if self._connection is not None:
             self._decoder.max_body = self._connection.max_message
-        return self._decoder.feed(data)
+        self._bodies = self._decoder.feed(bytes(self._buffer[:nbytes]))
+        self._read()
 
     def write(self, frames: Sequence[bytes]) -> None:
         self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))

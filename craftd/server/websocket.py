@@ -139,9 +139,6 @@ class WebSocketTransport(Stream):
             self._bodies = self._messages()
             self._read()
 
-    def arrived(self, data: bytes) -> Iterator[bytes]:
-        raise AssertionError("buffer_updated does it")
-
     def pause_writing(self) -> None:
         self._full = True
         super().pause_writing()

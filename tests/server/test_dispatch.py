@@ -199,13 +199,20 @@ async def test_changes_are_refused_when_the_daemon_stops(toys: Toys, wire: Wire)
     assert (await wire.call("toys/list"))["items"] == []
 
 
+async def have_arrived(toys: Toys, requests: int) -> None:
+    """Wait until so many requests of the only client are unanswered."""
+    (connection,) = toys.dispatcher.connections.values()
+    while len(connection.lifecycle.unanswered) < requests:  # noqa: ASYNC110 (nothing tells of them)
+        await asyncio.sleep(0)
+
+
 async def test_changes_begin_in_the_order_sent_while_their_scope_is_being_opened(toys: Toys, wire: Wire) -> None:
     opened: asyncio.Future[Shelf] = asyncio.get_running_loop().create_future()
     toys.core.shelves["c"] = opened
     shelf = Shelf("c", toys.core, Journal("c", "e"))
     ids = [wire.ask("toys/create", {"workspace": "c", "id": f"{n}", "value": {}}) for n in range(3)]
     read = wire.ask("toys/list", {"workspace": "c"})
-    await asyncio.sleep(0.05)
+    await have_arrived(toys, 4)
     toys.core.shelves["c"] = shelf
     opened.set_result(shelf)
     assert len((await wire.answer(read))["items"]) == 3
@@ -218,7 +225,7 @@ async def test_a_scope_that_cannot_be_opened_fails_its_requests_alone(toys: Toys
     toys.core.shelves["c"] = opened
     change = wire.ask("toys/create", {"workspace": "c", "value": {}})
     after = wire.ask("toys/create", {"workspace": "a", "value": {}})
-    await asyncio.sleep(0.05)
+    await have_arrived(toys, 2)
     opened.set_exception(OSError("gone"))
     with pytest.raises(Failed, match="IoError"):
         await wire.answer(change)
