@@ -1406,11 +1406,14 @@ class SessionsCalls(Noun):
         workspace: str | None = None,
         fields: Sequence[str] | None = None,
         messages: int | None = None,
+        explicit: Mapping[str, Any] | None = None,
     ) -> GotSession:
         """One session.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         messages: Also give the last n messages.
+        explicit: What is wanted for once: the members of `info.effective`; it goes before what the session
+        says.
         """
         result: GotSession = await self._door.call(
             "sessions/get",
@@ -1419,6 +1422,7 @@ class SessionsCalls(Noun):
                 "workspace": workspace,
                 "fields": fields,
                 "messages": messages,
+                "explicit": explicit,
             },
         )
         return result

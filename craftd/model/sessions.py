@@ -154,6 +154,20 @@ def new_header(value: Record, now: int, root: str, session_dir: str, home: str) 
     return ordered({name: _with_tilde(name, member, home) for name, member in (made | given | task).items()})
 
 
+def moved(old: Record, new: Record, session_dir: str) -> Record:
+    """*new*, the successor of *old*, with the `sdkCwd` that another working directory brings while nothing was said."""
+    if not equal(old.get("sdkCwd"), new.get("sdkCwd")) or _has_begun(old):
+        return new
+    directory = new.get("workingDirectory", session_dir)
+    if type(directory) is not str or directory == old.get("workingDirectory", session_dir):
+        return new
+    return {**new, "sdkCwd": directory}
+
+
+def _has_begun(value: Record) -> bool:
+    return bool(value.get("messageCount") or value.get("sdkSessionId"))
+
+
 def permission_mode(raw: object) -> str | None:
     """The mode meant by any spelling the app has ever used; None for anything else."""
     return _SPELLINGS.get(js_trim(raw).lower()) if isinstance(raw, str) else None
@@ -186,12 +200,18 @@ def validate(value: Record, old: Record | None) -> list[Issue]:
         forbidden = changed & (IMMUTABLE - {"id", "taskRunId", "taskNodeId"})
     else:
         changed = {name for name in value if name not in old or not equal(old[name], value[name])}
-        forbidden = (changed | (old.keys() - value.keys())) & IMMUTABLE
+        touched = changed | (old.keys() - value.keys())
+        forbidden = touched & IMMUTABLE
     issues = [Issue(path=name, message="cannot be changed by a client") for name in sorted(forbidden)]
     for name in sorted(changed - forbidden):
         issues += [Issue(path=path, message=message) for path, message in _problems(name, value[name])]
-    if old is not None and "sdkCwd" in changed and (old.get("messageCount") or old.get("sdkSessionId")):
+    if old is not None and "sdkCwd" in touched and _has_begun(old):
         issues.append(Issue(path="sdkCwd", message="is fixed once there are messages"))
+    if old is not None and old.get("connectionLocked") is True:
+        message = "is fixed: the session has worked with its connection"
+        issues += [
+            Issue(path=name, message=message) for name in sorted(touched & {"llmConnection", "connectionLocked"})
+        ]
     return issues
 
 
@@ -234,6 +254,8 @@ def _problems(name: str, value: object) -> Iterator[tuple[str, str]]:
     if name in _STRINGS:
         if type(value) is not str:
             yield name, "must be a string"
+        elif name == "workingDirectory" and not value.startswith(("/", "~", "$HOME", "${HOME}")):
+            yield name, "must be absolute, or begin with ~"
     elif name in _INTEGERS:
         if type(value) is not int:
             yield name, "must be an integer"

@@ -21,6 +21,7 @@ from craftd.model.credentials import Identity, Owner
 from craftd.model.noun import Facts
 from craftd.model.permissions import DEFAULT, PERMISSIONS
 from craftd.model.records import Item, Record
+from craftd.model.settings import Above
 from craftd.model.workspaces import WORKSPACES
 from craftd.store import atomic
 from craftd.store.layout import DEFAULT_RULES
@@ -37,6 +38,7 @@ from craftd.workspace.index import Index
 from craftd.workspace.journal import DISK, Change, Journal, Origin
 from craftd.workspace.queue import Queue
 from craftd.workspace.registry import (
+    DEFAULTS,
     REGISTRY,
     Known,
     ObjectFile,
@@ -72,6 +74,8 @@ class Home:
     journal: Journal
     index: Index
     file: ObjectFile
+    defaults: ObjectFile
+    """Of the app's, where it has put some."""
     vault: Vault
     tables: dict[str, Table]
     known: dict[str, Known] = field(factory=dict)
@@ -97,7 +101,8 @@ class Home:
         vault = Vault.of(config / VAULT, Keys(around.machine), around.clock, epoch)
         rules = Table(PERMISSIONS, DEFAULT_RULES, Index(epoch, PERMISSIONS.sort, fields=frozenset(PERMISSIONS.fields)))
         tables = {PERMISSIONS.name: rules}
-        return cls(None, config, around, Journal(None, epoch), index, ObjectFile(config / REGISTRY), vault, tables)
+        file, defaults = ObjectFile(config / REGISTRY), ObjectFile(config / DEFAULTS)
+        return cls(None, config, around, Journal(None, epoch), index, file, defaults, vault, tables)
 
     async def start(self) -> None:
         """Read the registry and begin to watch it."""
@@ -106,6 +111,7 @@ class Home:
         self._tasks.append(self.around.spawn(self._queue.run()))
         self.around.settings_changed = self._look_soon
         self.around.others = self.others
+        self.around.above = self.above
         self._loop = asyncio.get_running_loop()
         self._watch()
         self._tasks.append(self.around.spawn(self._keep_looking()))
@@ -197,6 +203,12 @@ class Home:
     def others(self) -> list[Path]:
         """Folders that may lie in a workspace and belong to somebody else: other workspaces, the daemon's own."""
         return [self.config, *(known.entry.root for known in self.known.values())]
+
+    def above(self, id: str) -> Above:
+        """The settings that count for all sessions of a workspace."""
+        known = self.known.get(id)
+        own = None if known is None else known.settings.value
+        return Above(workspace=own or {}, shared=self.file.value or {}, defaults=self.defaults.value or {})
 
     def grounds(self) -> list[tuple[str, Ground]]:
         """Where the files of each workspace are, by registry id; inner ones before those they lie in."""
@@ -302,6 +314,8 @@ class Home:
         found: dict[str, list[Issue]] = {}
         if self.file.problem is not None:
             found[REGISTRY] = [Issue(path=REGISTRY, message=self.file.problem, code="config-unreadable")]
+        if self.defaults.problem is not None:
+            found[DEFAULTS] = [Issue(path=DEFAULTS, message=self.defaults.problem, code="config-unreadable")]
         if self.vault.known.issues:
             found[VAULT] = self.vault.known.issues
         for table in self.tables.values():
@@ -331,7 +345,7 @@ class Home:
         return SettingsUnit(key, known, self.index, row.info.get("aliasOf") if row is not None else None)
 
     def _registry_unit(self) -> RegistryUnit:
-        return RegistryUnit(self.around.home, self.file, self.index, self.known, self.around.pick)
+        return RegistryUnit(self.around.home, self.file, self.defaults, self.index, self.known, self.around.pick)
 
     def _rules_unit(self) -> DocumentUnit:
         table = self.tables[PERMISSIONS.name]
@@ -422,7 +436,7 @@ class Home:
         self._look_soon()
 
     def _paths_changed(self, paths: set[str]) -> None:
-        if paths & {REGISTRY, VAULT, RULES, self.around.guard.lock.path.name}:
+        if paths & {REGISTRY, DEFAULTS, VAULT, RULES, self.around.guard.lock.path.name}:
             self._loop.call_soon_threadsafe(self._look_soon)
 
     def _watch_lost(self, reason: str) -> None:

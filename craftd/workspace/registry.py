@@ -29,6 +29,7 @@ from craftd.workspace.journal import Change
 from craftd.workspace.rows import PlainRow
 
 REGISTRY = "config.json"
+DEFAULTS = "config-defaults.json"
 
 
 @frozen
@@ -166,10 +167,14 @@ class Known:
 
 @define(eq=False)
 class RegistryUnit(Unit):
-    """The list of workspaces inside a round. trees: folders to make before the list names them."""
+    """The list of workspaces inside a round. defaults: looked at with it, written by the app alone.
+
+    trees: folders to make before the list names them.
+    """
 
     home: str
     file: ObjectFile
+    defaults: ObjectFile
     index: Index
     known: dict[str, Known]
     pick: Callable[[int], int]
@@ -198,6 +203,8 @@ class RegistryUnit(Unit):
     def refresh(self) -> list[Change]:
         if not self._rows:
             self._rows = {row.id: row for row in self.index}
+        if not self.defaults.unchanged():
+            self.defaults.read()
         if not self.file.unchanged() or self.known.keys() != {entry.id for entry in self._current()}:
             self.file.read()
             if self.file.value is not None and (problem := workspaces.registry_problem(self.file.value)):

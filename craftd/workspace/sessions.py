@@ -20,9 +20,10 @@ from craftd.errors import (
     VersionConflict,
 )
 from craftd.model import patch as patches
-from craftd.model import portable, sessions
+from craftd.model import portable, sessions, settings
 from craftd.model.messages import is_final
 from craftd.model.records import Item, Record, version_of
+from craftd.model.settings import Levels
 from craftd.store import atomic, confine, disk
 from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.rewrite import Prepared
@@ -380,24 +381,29 @@ class SessionCommit(Commit):
 
 @define(eq=False, kw_only=True)
 class CreateSession(SessionCommit):
-    """Answers the new Item. known(noun, id): whether a record of another noun is there."""
+    """Answers the new Item. known(noun, id): whether a record of another noun is there.
+
+    levels: what decides about a session of a value, besides it.
+    """
 
     value: Record
     known: Callable[[str, str], bool]
+    levels: Callable[[Record], Levels]
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
         if unit.gone and unit.row is not None:
             unit.require()
         if unit.exists or unit.folder.exists():
             raise AlreadyExists(unit.ref, unit.item().as_json() if unit.exists and unit.header is not None else None)
-        issues = sessions.validate(self.value, None)
+        value = settings.with_directory(self.value, self.levels(self.value))
+        issues = sessions.validate(value, None)
         for name, noun in (("projectId", "projects"), ("parentSessionId", "sessions")):
-            target = self.value.get(name)
+            target = value.get(name)
             if isinstance(target, str) and not self.known(noun, target):
                 issues.append(Issue(path=name, message=f"there is no {noun}/{target}"))
         if issues:
             raise ValidationFailed(tuple(issues), unit.ref)
-        header = sessions.new_header(self.value, now, str(unit.place.root), unit.directory, unit.place.home)
+        header = sessions.new_header(value, now, str(unit.place.root), unit.directory, unit.place.home)
         unit.create(header)
         item = unit.item()
         return Planned(item, [telling.created(item)])
@@ -417,7 +423,7 @@ class UpdateSession(SessionCommit):
             item = unit.item()
             raise VersionConflict(unit.ref, {"version": item.version, "item": item.as_json()})
         old = unit.value()
-        new = patches.apply(old, self.patch)
+        new = sessions.moved(old, patches.apply(old, self.patch), unit.directory)
         if not patches.diff(old, new):
             unit.confirm()
             return Planned(Updated(unit.item(), changed=False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from craftd.errors import AlreadyExists, InvalidParams, NotFound, Ref, ValidationFailed
@@ -12,6 +13,7 @@ from craftd.model.noun import Noun
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Item, Record
 from craftd.store.folders import FOLDER_NAME, Folders
+from craftd.workspace import effective
 from craftd.workspace.changes import CreateRecord, DeleteRecord, UpdateRecord, check_patch
 from craftd.workspace.commit import Done
 from craftd.workspace.index import Index
@@ -89,6 +91,7 @@ class Verbs:
                 id=id or workspace.new_session_id(self._promised[noun]),
                 value=value,
                 known=workspace.has,
+                levels=partial(effective.levels, workspace),
                 reads=frozenset({"projects/", "sessions/"}) if named else frozenset(),
             )
         table = self._table(noun)

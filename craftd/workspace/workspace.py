@@ -34,6 +34,7 @@ from craftd.model.ids import is_session_id, new_session_id
 from craftd.model.noun import Facts
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Record
+from craftd.model.settings import Above
 from craftd.store.atomic import ForeignWrite
 from craftd.store.layout import SHELVES, written_folders
 from craftd.store.locks import FolderLock
@@ -104,6 +105,7 @@ class Surroundings:
 
     settings_changed: told when the `config.json` of an open workspace changed. others: folders that may lie in a
     workspace and are not its own. is_followed: whether a client wants to hear of the files of a workspace's session.
+    above: the settings that count for all sessions of a workspace.
     """
 
     guard: Guard
@@ -122,6 +124,7 @@ class Surroundings:
     """By registry id; what is said of a workspace's sessions outlives its closing and opening."""
     others: Callable[[], Sequence[Path]] = tuple
     is_followed: Callable[[str, str], bool] = lambda workspace, session: False
+    above: Callable[[str], Above] = lambda workspace: Above()
 
 
 @define(eq=False)

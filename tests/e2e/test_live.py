@@ -236,7 +236,7 @@ async def test_the_state_of_a_session_is_known_while_its_executor_is_there(
         page = await client.call("sessions/list", {"filter": filter, "limit": 500})
         return {item["id"]: item.get("info", {}).get("activity") for item in page["items"]}
 
-    assert (await client.call("sessions/get", {"id": session}))["item"]["info"] == {"activity": "running"}
+    assert (await client.call("sessions/get", {"id": session}))["item"]["info"]["activity"] == "running"
     assert await listed(activity="running") == {session: "running"}
     assert (await listed(activity=["idle", "waiting"])).keys() & {session, other} == {other}
     second = await connect(shared, WORKSPACE, **EXECUTOR)

@@ -24,6 +24,7 @@ from craftd.model.sessions import (
     header_line,
     marked_read,
     matches_state,
+    moved,
     new_header,
     ordered,
     parse_header,
@@ -351,6 +352,28 @@ def test_the_provider_folder_is_fixed_once_there_are_messages() -> None:
     for used in ({"messageCount": 1}, {"sdkSessionId": "x"}):
         before = old | used
         assert [issue.path for issue in validate({**before, "sdkCwd": "/b"}, before)] == ["sdkCwd"]
+        without = {name: member for name, member in before.items() if name != "sdkCwd"}
+        assert [issue.path for issue in validate(without, before)] == ["sdkCwd"]
+
+
+def test_the_provider_folder_goes_with_the_working_directory_until_something_was_said() -> None:
+    old = {"id": "s", "workingDirectory": "/a", "sdkCwd": "/a", "messageCount": 0}
+    new = {**old, "workingDirectory": "/b"}
+    assert moved(old, new, "/ws/sessions/s")["sdkCwd"] == "/b"
+    without = {name: member for name, member in old.items() if name != "workingDirectory"}
+    assert moved(old, without, "/ws/sessions/s")["sdkCwd"] == "/ws/sessions/s"
+    for used in ({"messageCount": 1}, {"sdkSessionId": "x"}):
+        assert moved(old | used, new | used, "/ws/sessions/s") == new | used
+    assert moved(old, {**new, "sdkCwd": "/c"}, "/ws/sessions/s")["sdkCwd"] == "/c"
+    assert moved(old, {**old, "name": "N"}, "/ws/sessions/s")["sdkCwd"] == "/a"
+
+
+def test_a_session_that_has_worked_keeps_its_connection() -> None:
+    old = {"id": "s", "llmConnection": "hub", "connectionLocked": True}
+    for new in ({**old, "llmConnection": "other"}, {"id": "s", "connectionLocked": True}):
+        assert [issue.path for issue in validate(new, old)] == ["llmConnection"]
+    assert [issue.path for issue in validate({**old, "connectionLocked": False}, old)] == ["connectionLocked"]
+    assert validate({**old, "connectionLocked": False, "llmConnection": "other"}, None) == []
 
 
 # What follows from messages that were changed or taken away

@@ -933,6 +933,8 @@ export interface Methods {
       fields?: string[];
       /** Also give the last n messages. */
       messages?: number;
+      /** What is wanted for once: the members of `info.effective`; it goes before what the session says. */
+      explicit?: JsonObject;
     };
     result: GotSession;
   };

@@ -23,6 +23,8 @@ class GetSession(Get):
 
     messages: int | None = None
     """Also give the last n messages."""
+    explicit: Record | None = None
+    """What is wanted for once: the members of `info.effective`; it goes before what the session says."""
 
 
 @method("sessions/delete", result=Committed, right="write")

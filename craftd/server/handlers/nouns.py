@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
+from craftd.errors import InvalidParams
+from craftd.model import settings
 from craftd.model.records import Item
 from craftd.protocol.codec import Raw
 from craftd.protocol.contract import Committed, Create, Created, Delete, Get, Got, ItemJson, List, Page, Update, Updated
 from craftd.protocol.methods.sessions import DeleteSession, GetSession, GotSession
 from craftd.server.dispatch import Call, handles
-from craftd.workspace import reading
+from craftd.workspace import effective, reading
 from craftd.workspace.index import Index
 from craftd.workspace.workspace import Workspace
 
@@ -28,13 +32,16 @@ def get(call: Call, params: Get) -> Got:
 @handles
 async def get_session(call: Call, params: GetSession) -> GotSession:
     workspace: Workspace = call.scope
+    if params.explicit is not None and (issues := settings.explicit_issues(params.explicit)):
+        raise InvalidParams.of(f"explicit.{issues[0].path}", issues[0].message)
     item = workspace.verbs.item("sessions", params.id)
     messages = None
     if params.messages:
         page = await reading.page(workspace, params.id, backward=True, limit=params.messages)
         messages = tuple(Raw(text) for text in page.items)
         item = workspace.verbs.item("sessions", params.id)
-    shown = chosen(item, params.fields)
+    info = {**item.info, "effective": effective.as_json(workspace, item.value, params.explicit)}
+    shown = chosen(evolve(item, info=info), params.fields)
     return GotSession(item=shown, messages=messages, epoch=workspace.epoch, revision=workspace.revision)
 
 
