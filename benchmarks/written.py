@@ -54,7 +54,7 @@ async def grow(length: int) -> tuple[int, int, int]:
                 for number in range(length):
                     now += STEP
                     message = corpus.message(number, "assistant" if number else "user")
-                    commit = AppendMessages(origin=Origin(kind="client"), id=id, messages=(message,))
+                    commit = AppendMessages(origin=Origin(kind="client"), labels=dict, id=id, messages=(message,))
                     done = await workspace.commit(commit)
                     check(done.answer[0]["id"] == message["id"], f"the answer {done.answer}")
                     appended += corpus.LINE

@@ -8,6 +8,7 @@ group inside a repeat keeps its text of the round before.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
@@ -60,6 +61,14 @@ class Pattern:
         """Where the match ends that begins at *at*. Raises: TooSlow."""
         found = self._where(self._compiled.match, text, at)
         return None if found is None else found[1]
+
+    def find_all(self, text: str) -> Iterator[tuple[str | None, ...]]:
+        """Each match with its groups, the whole first. Raises: TooSlow."""
+        try:
+            for found in self._compiled.finditer(text, timeout=SECONDS, concurrent=True):
+                yield (found.group(), *found.groups())
+        except TimeoutError:
+            raise TooSlow from None
 
     def could_begin(self, text: str) -> bool:
         """Whether a text that begins with *text* may match from its start on."""

@@ -55,7 +55,7 @@ def _state(workspace: Workspace, wanted: Any) -> Test:
 
 def _label(workspace: Workspace, wanted: Any) -> Test:
     """A label also stands for those below it; entries with a value (`id::value`) count by their id."""
-    tree = {row.id: row.value for row in workspace.tables["labels"].index}
+    tree = workspace.labels()
     ids: set[str] = set()
     for id in _strings("label", wanted):
         ids |= {id, *descendants(id, tree)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field
@@ -18,10 +18,11 @@ from craftd.errors import (
     ValidationFailed,
     VersionConflict,
 )
-from craftd.model import json_text, messages, sessions
+from craftd.model import auto_labels, json_text, label_entries, messages, sessions
 from craftd.model import patch as patches
 from craftd.model.ids import new_message_id
 from craftd.model.records import Item, Record, version_of
+from craftd.store.transcript import Stale
 from craftd.workspace import telling
 from craftd.workspace.changes import Updated
 from craftd.workspace.commit import Planned
@@ -32,17 +33,23 @@ from craftd.workspace.sessions import SessionCommit, SessionUnit
 
 @define(eq=False, kw_only=True)
 class AppendMessages(SessionCommit):
-    """Answers `[{id, version}]`, one per message given; one that is stored already is not stored again."""
+    """Answers `[{id, version}]`, one per message given; one that is stored already is not stored again.
+
+    labels: all there are. Where their rules find something in what a user says, the session gets it with the message.
+    """
 
     messages: Sequence[Any]
+    labels: Callable[[], Mapping[str, Record]]
     expected_tail: str | None = None
     set: Record | None = None
     _stored: dict[int, Record] = field(factory=dict, init=False)
     """What became of each message at the first try: a second one must find it again by the id it got."""
+    _found: list[str] | None = field(default=None, init=False)
+    """Labels for what is said in them, once that was looked for."""
 
     @property
     def rewrites(self) -> bool:  # type: ignore[override]
-        return bool(self.set)
+        return bool(self.set or self._found)
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
         stored = unit.require_writable()
@@ -68,14 +75,10 @@ class AppendMessages(SessionCommit):
         if not new and not self.set:
             return Planned(answer)
         old = unit.value()
+        wanted = self._labelled(self._set(old), new)
         header = None
-        if self.set:
-            wanted = patches.apply(old, {"set": self.set})
-            issues = sessions.validate(wanted, old)
-            if issues:
-                raise InvalidParams(tuple(Issue(path=f"set.{i.path}", message=i.message) for i in issues))
-            if patches.diff(old, wanted):
-                header = sessions.ordered(sessions.to_stored(stored, old, wanted, unit.place.home))
+        if wanted is not old and patches.diff(old, wanted):
+            header = sessions.ordered(sessions.to_stored(stored, old, wanted, unit.place.home))
         index = unit.draft.count
         changes: list[Change] = []
         if new:
@@ -85,6 +88,25 @@ class AppendMessages(SessionCommit):
             unit.change(header)
         changes += unit.changed_since(old)
         return Planned(answer, changes)
+
+    def _set(self, old: Record) -> Record:
+        if not self.set:
+            return old
+        wanted, wrong = label_entries.settle(patches.apply(old, {"set": self.set}), old, self.labels())
+        issues = [*sessions.validate(wanted, old), *wrong]
+        if issues:
+            raise InvalidParams(tuple(Issue(path=f"set.{i.path}", message=i.message) for i in issues))
+        return wanted
+
+    def _labelled(self, value: Record, new: Sequence[Record]) -> Record:
+        """Raises: Stale once, when there is something: line 1 of a long file is better made ready outside the queue."""
+        said = [record["content"] for record in new if record.get("type") == "user" and record.get("content")]
+        if self._found is None:
+            rules = auto_labels.rules_of(self.labels()) if said else []
+            self._found = [entry for text in said for entry in auto_labels.found_in(text, rules)] if rules else []
+            if self._found and label_entries.with_entries(value, self._found) is not value:
+                raise Stale
+        return label_entries.with_entries(value, self._found if said else ())
 
     def _validate(self) -> None:
         issues = []

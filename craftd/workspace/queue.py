@@ -344,8 +344,8 @@ class Queue:
     def _plan(self, unit: Unit, pending: Pending) -> Outcome:
         try:
             planned = pending.commit.plan(unit, self.scope.now())
-        except ForeignWrite:
-            raise  # what it looked at is not there any more: look again
+        except (ForeignWrite, Stale):
+            raise  # what it looked at is not there any more, or it needs a preparation: once again
         except Exception as error:
             return Outcome(pending.commit.origin, pending=pending, error=as_failure(error))
         return Outcome(pending.commit.origin, planned.changes, pending, planned.answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from attrs import define, field
@@ -19,8 +19,8 @@ from craftd.errors import (
     ValidationFailed,
     VersionConflict,
 )
+from craftd.model import label_entries, portable, sessions, settings
 from craftd.model import patch as patches
-from craftd.model import portable, sessions, settings
 from craftd.model.messages import is_final
 from craftd.model.records import Item, Record, version_of
 from craftd.model.settings import Levels
@@ -389,6 +389,7 @@ class CreateSession(SessionCommit):
     value: Record
     known: Callable[[str, str], bool]
     levels: Callable[[Record], Levels]
+    labels: Callable[[], Mapping[str, Record]]
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
         if unit.gone and unit.row is not None:
@@ -396,7 +397,8 @@ class CreateSession(SessionCommit):
         if unit.exists or unit.folder.exists():
             raise AlreadyExists(unit.ref, unit.item().as_json() if unit.exists and unit.header is not None else None)
         value = settings.with_directory(self.value, self.levels(self.value))
-        issues = sessions.validate(value, None)
+        value, wrong = label_entries.settle(value, None, self.labels())
+        issues = [*sessions.validate(value, None), *wrong]
         for name, noun in (("projectId", "projects"), ("parentSessionId", "sessions")):
             target = value.get(name)
             if isinstance(target, str) and not self.known(noun, target):
@@ -415,6 +417,7 @@ class UpdateSession(SessionCommit):
 
     rewrites = True
     patch: Record
+    labels: Callable[[], Mapping[str, Record]]
     expected: str | None = None
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
@@ -424,10 +427,11 @@ class UpdateSession(SessionCommit):
             raise VersionConflict(unit.ref, {"version": item.version, "item": item.as_json()})
         old = unit.value()
         new = sessions.moved(old, patches.apply(old, self.patch), unit.directory)
-        if not patches.diff(old, new):
+        new, wrong = label_entries.settle(new, old, self.labels())
+        if not wrong and not patches.diff(old, new):
             unit.confirm()
             return Planned(Updated(unit.item(), changed=False))
-        issues = sessions.validate(new, old)
+        issues = [*sessions.validate(new, old), *wrong]
         if issues:
             raise ValidationFailed(tuple(issues), unit.ref)
         unit.change(sessions.ordered(sessions.to_stored(stored, old, new, unit.place.home)))

@@ -84,7 +84,7 @@ class Verbs:
     ) -> CreateSession | CreateRecord:
         workspace = self._workspace
         if noun == "sessions":
-            named = {name for name in ("projectId", "parentSessionId") if name in value}
+            reads = {"projects/", "sessions/"} if value.keys() & {"projectId", "parentSessionId"} else set()
             return CreateSession(
                 origin=origin,
                 connection=connection,
@@ -92,7 +92,8 @@ class Verbs:
                 value=value,
                 known=workspace.has,
                 levels=partial(effective.levels, workspace),
-                reads=frozenset({"projects/", "sessions/"}) if named else frozenset(),
+                labels=workspace.labels,
+                reads=frozenset(reads | {"labels/"} if "labels" in value else reads),
             )
         table = self._table(noun)
         new = table.noun.new
@@ -123,8 +124,18 @@ class Verbs:
         patch = check_patch(patch)
         if noun == "sessions":
             self._workspace.check_session_id(id)
-            session = UpdateSession(origin=origin, connection=connection, id=id, patch=patch, expected=expected)
-            return await self._workspace.commit(session)
+            workspace = self._workspace
+            return await workspace.commit(
+                UpdateSession(
+                    origin=origin,
+                    connection=connection,
+                    reads=frozenset({"labels/"}),
+                    id=id,
+                    patch=patch,
+                    labels=workspace.labels,
+                    expected=expected,
+                )
+            )
         table, id, key = self.place(noun, id)
         return await self._workspace.commit(
             UpdateRecord(

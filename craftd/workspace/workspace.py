@@ -39,7 +39,7 @@ from craftd.store.atomic import ForeignWrite
 from craftd.store.layout import SHELVES, written_folders
 from craftd.store.locks import FolderLock
 from craftd.store.machine import Machine
-from craftd.store.transcript import Transcript
+from craftd.store.transcript import Stale, Transcript
 from craftd.workspace import cache, foreign
 from craftd.workspace.commit import Commit, Done, Planned, Unit
 from craftd.workspace.debts import Debt
@@ -385,6 +385,11 @@ class Workspace:
             return self.sessions.get(id) is not None
         return self.tables[noun].find(id) is not None
 
+    def labels(self) -> dict[str, Record]:
+        """All labels by id, in the order of their file. Any thread."""
+        rows = sorted(list(self.tables["labels"].index.rows.values()), key=lambda row: row.place)
+        return {row.id: row.value for row in rows}
+
     def issues(self) -> dict[str, list[Issue]]:
         """Everything that is wrong with files, by path relative to the workspace."""
         if not self.place.root.is_dir():
@@ -544,7 +549,7 @@ class Workspace:
             for commit in commits:
                 try:
                     commit.plan(unit, self.now())
-                except (CraftdError, OSError, ForeignWrite):
+                except (CraftdError, OSError, ForeignWrite, Stale):
                     continue
             if unit.rewrites:
                 try:

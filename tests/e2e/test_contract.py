@@ -24,7 +24,7 @@ Values = dict[str, Any]
 LABELS = {
     "version": 1,
     "labels": [
-        {"id": "area", "name": "Area", "children": [{"id": "garden", "name": "Garden"}]},
+        {"id": "area", "name": "Area", "children": [{"id": "garden", "name": "Garden", "valueType": "number"}]},
         {"id": "bug", "name": "Bug"},
     ],
 }

@@ -79,6 +79,7 @@ class Scopes:
             commit = AppendMessages(
                 origin=ORIGIN,
                 connection=connection,
+                labels=workspace.labels,
                 id=params["session"],
                 messages=params["messages"],
                 expected_tail=params.get("expectedTail"),

@@ -351,7 +351,7 @@ async def test_commits_of_one_round_get_each_its_own_verdict(tmp_path: Path, mon
     async with Served.start(tmp_path) as served:
         rooms.append(3000)
         commits = [
-            AppendMessages(origin=ORIGIN, id="first", messages=messages(f"m-{at}", times=times), set=set)
+            AppendMessages(origin=ORIGIN, labels=dict, id="first", messages=messages(f"m-{at}", times=times), set=set)
             for at, (times, set) in enumerate(
                 ((100, None), (5000, None), (100, {"name": "New"}), (5000, {"name": "No"}))
             )

@@ -143,7 +143,7 @@ class House:
         return await self.workspace.verbs.delete(noun, id, None, CLIENT, None, missing_ok=False)
 
     async def append(self, session: str, *ids: str) -> Done:
-        commit = AppendMessages(origin=CLIENT, id=session, messages=[message(id) for id in ids])
+        commit = AppendMessages(origin=CLIENT, labels=dict, id=session, messages=[message(id) for id in ids])
         return await self.workspace.commit(commit)
 
     async def edit(self, session: str, message: str, expected: str | None = None, **set: Any) -> Done:

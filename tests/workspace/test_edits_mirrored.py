@@ -84,7 +84,7 @@ class Play:
         if what == "append":
             new = [self._new("ours") for _ in range(how[0])]
             expected += new
-            return house.workspace.commit(AppendMessages(origin=CLIENT, id=SESSION, messages=new))
+            return house.workspace.commit(AppendMessages(origin=CLIENT, labels=dict, id=SESSION, messages=new))
         if what == "truncate":
             keep = min(how[0], len(expected))
             after = expected[keep - 1]["id"] if how[1] and keep else None

@@ -225,7 +225,7 @@ async def test_a_half_written_configuration_resets_nothing(house: House, case: s
     file = house.root / noun / "config.json"
     shutil.copytree(FIELD_BUGS / "_base" / "ws" / noun, house.root / noun, dirs_exist_ok=True)
     await house.sync()
-    await house.update("sessions", SESSION, sessionStatus="waiting-on-vendor", labels=["area-api"])
+    await house.update("sessions", SESSION, sessionStatus="waiting-on-vendor", labels=["bug"])
     good, before = file.read_bytes(), dict(house.values(noun))
     bad = b"" if name is None else (FIELD_BUGS / "O15" / name).read_bytes()
     house.events.clear()

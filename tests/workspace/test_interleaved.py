@@ -110,7 +110,7 @@ async def rename(house: House, number: int) -> None:
 
 async def rename_and_append(house: House, number: int) -> None:
     commit = AppendMessages(
-        origin=CLIENT, id=SESSION, messages=[message(f"ours-{number}")], set={"name": f"Name {number}"}
+        origin=CLIENT, labels=dict, id=SESSION, messages=[message(f"ours-{number}")], set={"name": f"Name {number}"}
     )
     await house.workspace.commit(commit)
 

@@ -24,7 +24,7 @@ def reply(id: str, content: str = "answer", **more: Any) -> dict[str, Any]:
 
 
 async def append(house: House, *records: dict[str, Any], session: str = SESSION) -> None:
-    await house.workspace.commit(AppendMessages(origin=CLIENT, id=session, messages=records))
+    await house.workspace.commit(AppendMessages(origin=CLIENT, labels=dict, id=session, messages=records))
 
 
 def body(house: House) -> list[bytes]:

@@ -54,6 +54,7 @@ async def append(call: Call, params: AppendMessages) -> Appended:
             connection=call.connection,
             id=params.session,
             messages=params.messages,
+            labels=workspace.labels,
             expected_tail=params.expected_tail,
             set=params.set_,
         )
