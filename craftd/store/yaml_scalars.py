@@ -1,7 +1,7 @@
-"""What plain YAML words mean to the app: the YAML 1.1 flavour of js-yaml 3, as JSON values.
+"""What plain YAML words mean to the app, as JSON values: in front matter the YAML 1.1 flavour of js-yaml 3.
 
 `yes` is text, `010` is eight, `1:30` is ninety. What JSON does not have (dates, infinities, binary) stays the text
-it was written as. Source: app 0.11.1 with js-yaml 3.14; golden skills.
+it was written as. Source: app 0.11.1 with js-yaml 3.14; golden skills. Tasks are YAML 1.2: `core`; golden tasks.
 """
 
 from __future__ import annotations
@@ -43,6 +43,29 @@ def plain(text: str) -> Any:
     whole = integer(text)
     number = real(text) if whole is None else whole
     return text if number is None else number
+
+
+_CORE_INTEGER: Final = re.compile(r"[-+]?[0-9]+", re.ASCII)
+_CORE_BASED: Final = re.compile(r"0o([0-7]+)|0x([0-9a-fA-F]+)", re.ASCII)
+_CORE_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+
+
+def core(text: str) -> Any:
+    """JSON value of a plain scalar by the core schema of YAML 1.2; infinities and `.nan` are floats."""
+    if text in _NULL:
+        return None
+    if text in _BOOL:
+        return _BOOL[text]
+    if len(text) > LONGEST:
+        return text
+    if _CORE_INTEGER.fullmatch(text):
+        return int(text)
+    if based := _CORE_BASED.fullmatch(text):
+        return int(based[1], 8) if based[1] else int(based[2], 16)
+    if _CORE_FLOAT.fullmatch(text) or _NO_JSON_NUMBER.fullmatch(text):
+        number = float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+        return int(number) if number.is_integer() and abs(number) < 1e21 else number
+    return text
 
 
 def integer(text: str) -> int | None:

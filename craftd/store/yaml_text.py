@@ -1,8 +1,9 @@
 """YAML text as JSON values with places, and changes of single entries that leave every other byte alone.
 
-ruamel.yaml scans and parses; which word means what is decided here, as js-yaml 3 decides it. Editing replaces the
-text of the entries that changed, so comments, quotes, order and blank lines survive; the result is parsed again, and
-only where that does not give the wanted values (anchors, `? key` forms, flow roots) is the whole text written anew.
+ruamel.yaml scans and parses; which word means what is decided here: `parse` does as js-yaml 3 (front matter),
+`parse_core` as the core schema of YAML 1.2 (tasks). Editing replaces the text of the entries that changed, so comments,
+quotes, order and blank lines survive; the result is parsed again, and only where that does not give the wanted values (anchors,
+`? key` forms, flow roots) is the whole text written anew.
 """
 
 from __future__ import annotations
@@ -85,6 +86,21 @@ class Node:
                 break
         return place
 
+    def span_of(self, path: list[str]) -> tuple[int, int] | None:
+        """Where the value at *path* stands, or of what is not there its nearest parent's key; None for the whole."""
+        node, span = self, None
+        for name in path:
+            if name in node.entries:
+                entry = node.entries[name]
+                node, key = entry.node, (entry.start, entry.end)
+            elif node.kind == "list" and name.isdecimal() and len(name) < 10 and int(name) < len(node.items):
+                node = node.items[int(name)]
+                key = (node.start, node.start)
+            else:
+                break
+            span = key if node.kind in ("map", "list") else (node.start, node.end)
+        return span
+
     def last(self) -> int:
         """Where its text really ends; the parser counts blank lines and comments after a block to it."""
         inner = [entry.node.last() for entry in self.entries.values()] + [item.last() for item in self.items]
@@ -122,6 +138,11 @@ def parse(text: str) -> Node:
     return _compose(blank, lambda index: index + bisect_right(cuts, index))
 
 
+def parse_core(text: str) -> Node:
+    """The one document in *text* by the core schema of YAML 1.2: `yes` is text, nothing is merged. Raises: NotYaml."""
+    return _compose(text, lambda index: index, core=True)
+
+
 def texts(node: Node, names: frozenset[str]) -> Record:
     """The mapping *node* as a value in which the scalars called *names* are always text: what was written."""
     value: Record = dict(node.value)
@@ -132,10 +153,10 @@ def texts(node: Node, names: frozenset[str]) -> Record:
     return value
 
 
-def _compose(text: str, place: Any) -> Node:
+def _compose(text: str, place: Any, *, core: bool = False) -> Node:
     try:
         events: Iterator[Event] = iter(YAML(typ="safe", pure=True).parse(text))
-        return _Composer(events, place).document()
+        return _Composer(events, place, core).document()
     except NotYaml:
         raise
     except ReaderError as error:
@@ -151,6 +172,7 @@ def _compose(text: str, place: Any) -> Node:
 class _Composer:
     events: Iterator[Event]
     place: Any
+    core: bool
     anchors: dict[str, Node] = field(factory=dict)
 
     def document(self) -> Node:
@@ -205,7 +227,7 @@ class _Composer:
         tag = self._tag(event)
         other = None
         if tag is None and style == "":
-            value, other = yaml_scalars.plain(text), yaml_scalars.is_other_than_text(text)
+            value, other = self._plain(text), yaml_scalars.is_other_than_text(text)
         elif tag in (None, "!", "str"):
             value = text
         else:
@@ -215,8 +237,11 @@ class _Composer:
             value=value, start=start, end=end, kind="scalar", block=style in ("|", ">"), source=text, other=other
         )
 
+    def _plain(self, text: str) -> Any:
+        return yaml_scalars.core(text) if self.core else yaml_scalars.plain(text)
+
     def _tagged(self, event: Any, tag: str | None, text: str) -> Any:
-        value = yaml_scalars.plain(text)
+        value = self._plain(text)
         fits = {
             "null": value is None,
             "bool": isinstance(value, bool),
@@ -252,7 +277,7 @@ class _Composer:
             key = self._node(following, depth + 1)
             node = self._node(next(self.events), depth + 1)
             size += 1 + node.size
-            if isinstance(following, ScalarEvent) and key.source == "<<" and not following.style:
+            if isinstance(following, ScalarEvent) and key.source == "<<" and not following.style and not self.core:
                 self._merge(following, value, node.value)
                 merged.append(node)
                 continue
