@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         Renamed,
         Revealed,
         ShownTokens,
+        SignedIn,
+        StartedSignIn,
         Subscribed,
         Unread,
         Updated,
@@ -1034,6 +1036,100 @@ class MessagesCalls(Noun):
                 "key": key,
                 "expectedVersion": expected_version,
                 "fields": fields,
+            },
+        )
+        return result
+
+
+class OauthCalls(Noun):
+    """The methods `oauth/...`."""
+
+    __slots__ = ()
+
+    async def cancel(
+        self,
+        *,
+        flow: str,
+        workspace: str | None = None,
+    ) -> None:
+        """Forget a flow.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        await self._door.call(
+            "oauth/cancel",
+            {
+                "flow": flow,
+                "workspace": workspace,
+            },
+        )
+
+    async def complete(
+        self,
+        *,
+        flow: str,
+        code: str,
+        state: str,
+        workspace: str | None = None,
+    ) -> SignedIn:
+        """Have the code exchanged, store what it is worth, and mark the source. The flow ends with it, whatever
+        comes.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: SignedIn = await self._door.call(
+            "oauth/complete",
+            {
+                "flow": flow,
+                "code": code,
+                "state": state,
+                "workspace": workspace,
+            },
+        )
+        return result
+
+    async def revoke(
+        self,
+        *,
+        source: str,
+        workspace: str | None = None,
+    ) -> Committed:
+        """Sign out here: the source's credentials go and it is marked. The service is not told.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Committed = await self._door.call(
+            "oauth/revoke",
+            {
+                "source": source,
+                "workspace": workspace,
+            },
+        )
+        return result
+
+    async def start(
+        self,
+        *,
+        source: str,
+        workspace: str | None = None,
+        callback_port: int | None = None,
+        callback_url: str | None = None,
+    ) -> StartedSignIn:
+        """Find out where to sign in for a source, and as what; the client opens the address and waits for the
+        code.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        callback_port: Port of this machine on which the client listens: the browser comes back to
+        `http://localhost:<port>/...`.
+        callback_url: HTTPS address to which the app's relay sends the browser on.
+        """
+        result: StartedSignIn = await self._door.call(
+            "oauth/start",
+            {
+                "source": source,
+                "workspace": workspace,
+                "callbackPort": callback_port,
+                "callbackUrl": callback_url,
             },
         )
         return result
@@ -2550,6 +2646,7 @@ class Calls:
         self.issues = IssuesCalls(door)
         self.labels = LabelsCalls(door)
         self.messages = MessagesCalls(door)
+        self.oauth = OauthCalls(door)
         self.permissions = PermissionsCalls(door)
         self.projects = ProjectsCalls(door)
         self.sessions = SessionsCalls(door)

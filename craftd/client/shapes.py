@@ -313,6 +313,25 @@ class ShownTokens(TypedDict):
     tokens: list[ShownToken]
 
 
+class SignedIn(TypedDict):
+    """id: of the credential that is stored now. account: whose it is, where the service says so."""
+
+    epoch: str
+    revision: int
+    id: str
+    account: NotRequired[str]
+
+
+class StartedSignIn(TypedDict):
+    """auth_url: to open in a browser. state: what comes back with the code. expires_at: ms since 1970 UTC."""
+
+    flow: str
+    authUrl: str
+    state: str
+    redirectUri: str
+    expiresAt: int
+
+
 class Subscribed(TypedDict):
     """Where delivery begins. replay: complete = *count* missed changes follow; stale = list again."""
 

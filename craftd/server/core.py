@@ -41,6 +41,7 @@ from craftd.server.daemon import Network
 from craftd.server.dispatch import Call, Dispatcher
 from craftd.server.listeners import listen
 from craftd.server.network import Listener, open_all
+from craftd.server.signins import SignIns
 from craftd.server.stdio import serve_stdio
 from craftd.store import atomic
 from craftd.store.locks import AppLock
@@ -94,6 +95,7 @@ class Daemon:
     home: Home = field(init=False)
     dispatcher: Dispatcher = field(init=False)
     blobs: Blobs = field(init=False)
+    sign_ins: SignIns = field(factory=lambda: SignIns(lambda: time.time_ns() // 1_000_000))
     _stopping: asyncio.Event = field(factory=asyncio.Event)
     _reason: str = "stop"
     _alone_since: float | None = field(factory=time.monotonic)
@@ -217,6 +219,7 @@ class Daemon:
 
     def gone(self, connection: Connection) -> None:
         self.blobs.release(connection)
+        self.sign_ins.gone(connection)
         if not self.dispatcher.connections:
             self._alone_since = time.monotonic()
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
+from urllib.parse import parse_qsl, urlsplit
 
 import attrs
 import pytest
@@ -18,6 +19,7 @@ from craftd.model.nouns import NOUNS
 from craftd.protocol import methods as _complete_registry  # noqa: F401
 from craftd.protocol.codec import camel
 from craftd.protocol.registry import METHODS, Method
+from tests.authorisation_server import AuthorisationServer, serving
 from tests.daemon import WAYS, Daemon
 from tests.wire import PATIENCE, Failed, Wire
 
@@ -26,6 +28,7 @@ Params = dict[str, Any]
 Prepare = Callable[["Scene"], Awaitable[Params]]
 
 _numbers = count(1)
+sign_in: AuthorisationServer
 EXECUTOR = {"experimental": {"craft": {"roles": ["executor"]}}}
 EARLY = {"daemon/hello", "daemon/stop"}
 """Served before `initialize` on the local socket."""
@@ -198,6 +201,28 @@ async def old_file(scene: Scene) -> Params:
     return {**await file(scene), "key": scene.key}
 
 
+async def a_sign_in(scene: Scene) -> Params:
+    declared = {"authorizationUrl": f"{sign_in.url}/authorize", "tokenUrl": f"{sign_in.url}/token", "clientId": "known"}
+    block = {"baseUrl": sign_in.url, "authType": "oauth", "oauth": declared}
+    value = {"name": scene.name, "type": "api", "provider": "p", "api": block}
+    made = await scene.client.call("sources/create", {"value": value, "id": scene.name})
+    return {"source": made["item"]["id"], "callbackPort": 6477}
+
+
+async def signed_out(scene: Scene) -> Params:
+    return {"source": (await a_sign_in(scene))["source"]}
+
+
+async def a_flow(scene: Scene) -> Params:
+    return {"flow": (await scene.client.call("oauth/start", await a_sign_in(scene)))["flow"]}
+
+
+async def an_agreement(scene: Scene) -> Params:
+    begun = await scene.client.call("oauth/start", await a_sign_in(scene))
+    sign_in.codes["agreed"] = dict(parse_qsl(urlsplit(begun["authUrl"]).query))
+    return {"flow": begun["flow"], "code": "agreed", "state": begun["state"]}
+
+
 async def a_question(scene: Scene) -> Params:
     return {"mode": "safe", "tool": "Bash", "input": {"command": "ls"}}
 
@@ -266,6 +291,10 @@ WELL: dict[str, Prepare] = {
     "messages/list": of_session,
     "messages/truncate": shorter,
     "messages/update": changed_message,
+    "oauth/cancel": a_flow,
+    "oauth/complete": an_agreement,
+    "oauth/revoke": signed_out,
+    "oauth/start": a_sign_in,
     "permissions/check": a_question,
     "permissions/get": rules,
     "permissions/list": nothing,
@@ -375,6 +404,13 @@ async def refused(client: Wire, method: str, params: Any) -> tuple[str, list[str
 
 
 # The ways in
+
+
+@pytest.fixture(scope="module", autouse=True)
+def authorisation() -> Iterator[None]:
+    global sign_in
+    with serving() as sign_in:
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -271,6 +271,23 @@ export interface ShownTokens {
   tokens: ShownToken[];
 }
 
+/** id: of the credential that is stored now. account: whose it is, where the service says so. */
+export interface SignedIn {
+  epoch: string;
+  revision: number;
+  id: string;
+  account?: string;
+}
+
+/** auth_url: to open in a browser. state: what comes back with the code. expires_at: ms since 1970 UTC. */
+export interface StartedSignIn {
+  flow: string;
+  authUrl: string;
+  state: string;
+  redirectUri: string;
+  expiresAt: number;
+}
+
 /** Where delivery begins. replay: complete = *count* missed changes follow; stale = list again. */
 export interface Subscribed {
   epoch: string;
@@ -770,6 +787,48 @@ export interface Methods {
       fields?: string[];
     };
     result: Updated;
+  };
+  /** Forget a flow. */
+  "oauth/cancel": {
+    params: {
+      flow: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: null;
+  };
+  /** Have the code exchanged, store what it is worth, and mark the source. The flow ends with it, whatever comes. */
+  "oauth/complete": {
+    params: {
+      flow: string;
+      code: string;
+      state: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: SignedIn;
+  };
+  /** Sign out here: the source's credentials go and it is marked. The service is not told. */
+  "oauth/revoke": {
+    params: {
+      source: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: Committed;
+  };
+  /** Find out where to sign in for a source, and as what; the client opens the address and waits for the code. */
+  "oauth/start": {
+    params: {
+      source: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Port of this machine on which the client listens: the browser comes back to `http://localhost:<port>/...`. */
+      callbackPort?: number;
+      /** HTTPS address to which the app's relay sends the browser on. */
+      callbackUrl?: string;
+    };
+    result: StartedSignIn;
   };
   /** Whether a tool may be called, by the rules of all levels; nothing is run, asked or remembered. */
   "permissions/check": {
