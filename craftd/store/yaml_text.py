@@ -2,8 +2,8 @@
 
 ruamel.yaml scans and parses; which word means what is decided here: `parse` does as js-yaml 3 (front matter),
 `parse_core` as the core schema of YAML 1.2 (tasks). Editing replaces the text of the entries that changed, so comments,
-quotes, order and blank lines survive; the result is parsed again, and only where that does not give the wanted values (anchors,
-`? key` forms, flow roots) is the whole text written anew.
+quotes, order and blank lines survive; the result is parsed again, and only where that does not give the wanted values
+(anchors, `? key` forms, flow roots) is the whole text written anew.
 """
 
 from __future__ import annotations
