@@ -102,6 +102,20 @@ DEFAULTS: Final = tuple(
     )
 )
 
+
+def of_smart_labels(stored: Record) -> list[Record]:
+    """Views of a `labels/config.json` of the time before views; `smart-x` is called `view-x` now."""
+    found: dict[str, Record] = {}
+    given = stored.get("smartLabels")
+    for one in given if isinstance(given, list) else ():
+        if not isinstance(one, dict) or not isinstance(id := one.get("id"), str):
+            continue
+        value = {**one, "id": f"view-{id.removeprefix('smart-')}" if id.startswith("smart-") else id}
+        if not VIEWS.validate(value, None):
+            found.setdefault(value["id"], value)
+    return list(found.values())
+
+
 VIEWS = Noun(
     name="views",
     id_pattern=ID,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +36,11 @@ class Entries:
 
     file: where. member: key of the list in it. around: members of a new file, the empty list among them.
     children: key of an entry's own entries; None = a flat list. naming: member of the file that holds an id.
+    inherited(root): what an older version of the app kept elsewhere.
 
-    While there is no file the noun's defaults are served; the first change writes them. A file that cannot be used
-    (no JSON, no list, something missing that must be there) serves them too, is not sound, and is never written over.
+    While there is no file what is inherited is served, else the noun's defaults; the first change writes them. A file
+    that cannot be used (no JSON, no list, something missing that must be there) serves the defaults too, is not sound,
+    and is never written over.
     """
 
     noun: Noun
@@ -47,6 +49,7 @@ class Entries:
     around: Record
     children: str | None = None
     naming: str | None = None
+    inherited: Callable[[Path], list[Record]] = lambda root: []
     form: JsonForm = field(factory=JsonForm)
 
     def keys(self, root: Path) -> list[str]:
@@ -65,7 +68,7 @@ class Entries:
             problem = Problem(message=error.message, code="unreadable")
             document = self._unusable(None, atomic.glance(root / self.file), problem)
         else:
-            document = self._document(*(found or (None, None)))
+            document = self._absent(root) if found is None else self._document(*found)
         return evolve(document, linked=(root / self.file).parent.is_symlink())
 
     def save(
@@ -77,13 +80,13 @@ class Entries:
         facts: Facts,
         moves: Moves = NO_MOVES,
     ) -> Document | None:
-        document = document or self._document(None, None)
+        document = document or self._absent(root)
         confine.check_writable(root, root / self.file)
         if not document.sound:
             ref = Ref(self.noun.name, next(iter(changes)))
             raise Corrupt(f"{self.file} cannot be used as it is", (root / self.file).as_uri(), ref)
         data = document.content[self.file]
-        stored = self.new_file() if data is None else self.form.parse(data).value
+        stored = self._file(document.records) if data is None else self.form.parse(data).value
         forest = _Forest(stored[self.member], self.noun.id_member or "id", self.children)
         forest.change(_renamed(document.records, moves.renames, forest), changes)
         for parent, ids in moves.order.items():
@@ -111,15 +114,23 @@ class Entries:
         return {value[self.noun.id_member or "id"]: dict(value) for value in self.noun.defaults}
 
     def new_file(self) -> Record:
+        return self._file(self._defaults())
+
+    def _file(self, records: Mapping[str, Record]) -> Record:
         forest = _Forest([], self.noun.id_member or "id", self.children)
-        forest.change({}, self._defaults())
+        forest.change({}, records)
         return {**self.around, self.member: forest.entries}
 
-    def _document(self, data: bytes | None, print: Fingerprint | None) -> Document:
-        if data is None:
-            return Document(
-                key=self.file, records=self._defaults(), prints={self.file: print}, content={self.file: None}
-            )
+    def _absent(self, root: Path) -> Document:
+        inherited = {value[self.noun.id_member or "id"]: value for value in self.inherited(root)}
+        return Document(
+            key=self.file,
+            records=inherited or self._defaults(),
+            prints={self.file: None},
+            content={self.file: None},
+        )
+
+    def _document(self, data: bytes, print: Fingerprint | None) -> Document:
         parsed = self.form.parse(data)
         if parsed.problems:
             return self._unusable(data, print, *parsed.problems)

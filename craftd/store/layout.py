@@ -13,12 +13,14 @@ from craftd.model.labels import LABELS
 from craftd.model.permission_defaults import DEFAULTS
 from craftd.model.permissions import PERMISSIONS
 from craftd.model.projects import PROJECTS
+from craftd.model.records import Record
 from craftd.model.skills import SKILLS
 from craftd.model.sources import SOURCES
 from craftd.model.statuses import STATUSES
-from craftd.model.views import VIEWS
+from craftd.model.views import VIEWS, of_smart_labels
+from craftd.store import files
 from craftd.store.entries import Entries
-from craftd.store.files import Shelf
+from craftd.store.files import JsonForm, Shelf
 from craftd.store.folders import Folders
 from craftd.store.frontmatter import MatterForm
 from craftd.store.singles import Singles
@@ -34,6 +36,16 @@ SKILL_FOLDERS = Folders(
     main="SKILL.md",
     form=MatterForm(body="content", texts=frozenset({"name", "description"})),
 )
+
+
+def _smart_labels(root: Path) -> list[Record]:
+    try:
+        found = files.read(root / "labels/config.json")
+    except files.Unreadable:
+        return []
+    parsed = None if found is None else JsonForm().parse(found[0])
+    return [] if parsed is None or parsed.problems else of_smart_labels(parsed.value)
+
 
 _SHELVES: tuple[Shelf, ...] = (
     Folders(
@@ -67,7 +79,13 @@ _SHELVES: tuple[Shelf, ...] = (
         around={"version": 1, "labels": []},
         children="children",
     ),
-    Entries(noun=VIEWS, file="views.json", member="views", around={"version": 1, "views": []}),
+    Entries(
+        noun=VIEWS,
+        file="views.json",
+        member="views",
+        around={"version": 1, "views": []},
+        inherited=_smart_labels,
+    ),
     Singles(
         noun=PERMISSIONS,
         fixed={permissions.WORKSPACE: "permissions.json"},

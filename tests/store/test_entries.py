@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,28 @@ def test_a_linked_file_is_written_at_its_target_only_in_the_workspace(tmp_path: 
 @pytest.mark.parametrize(("path", "known"), [("labels/config.json", True), ("labels", True), ("labels/x", False)])
 def test_a_changed_path_leads_to_the_file(path: str, known: bool) -> None:
     assert (LABELS.key_of(path) == "labels/config.json") is known
+
+
+def test_smart_labels_are_the_views_until_there_are_views(tmp_path: Path) -> None:
+    shutil.copytree(TESTS / "golden/workspace/legacy/label-colors-and-smart-labels", tmp_path, dirs_exist_ok=True)
+    expected = GOLDEN["legacy"]["label-colors-and-smart-labels"]["loadViewsConfig"]["views"]
+    views = SHELVES["views"]
+    document = load(views, tmp_path)
+    assert list(document.records.values()) == expected
+    assert not (tmp_path / "views.json").exists()
+    labels = (tmp_path / "labels/config.json").read_bytes()
+    more = {"id": "view-more", "name": "More", "expression": "hasUnread"}
+    assert save(tmp_path, {"view-more": more}, views)["views"] == [*expected, more]
+    assert save(tmp_path, {"view-hot": None}, views)["views"] == [expected[1], more]
+    assert (tmp_path / "labels/config.json").read_bytes() == labels
+
+
+@pytest.mark.parametrize(
+    "smart",
+    [None, 7, [], [7, {"id": 7}, {"id": "x"}, {"id": "x", "name": "X", "expression": "("}], "x"],
+)
+def test_smart_labels_that_are_none_leave_the_apps_views(tmp_path: Path, smart: Any) -> None:
+    write(tmp_path, "labels/config.json", {"version": 1, "labels": [], "smartLabels": smart})
+    assert "view-new" in load(SHELVES["views"], tmp_path).records
+    write(tmp_path, "labels/config.json", "{")
+    assert "view-new" in load(SHELVES["views"], tmp_path).records
