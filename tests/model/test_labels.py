@@ -8,9 +8,32 @@ from typing import Any
 
 import pytest
 
-from craftd.model.labels import auto_rule, relabelled, stripped
+from craftd.model.labels import auto_rule, base_of, descendants, relabelled, stripped
+from craftd.store.layout import SHELVES
 
-TABLES = json.loads((Path(__file__).parents[1] / "golden/workspace/expected.json").read_bytes())["tables"]
+GOLDEN = Path(__file__).parents[1] / "golden/workspace"
+TABLES = json.loads((GOLDEN / "expected.json").read_bytes())["tables"]
+
+
+def recorded() -> dict[str, Any]:
+    document = SHELVES["labels"].load(GOLDEN / "home/workspaces/aurora-lab", "labels/config.json")
+    assert document is not None
+    return dict(document.records)
+
+
+@pytest.mark.parametrize(("id", "below"), TABLES["descendants"])
+def test_what_is_below_a_label(id: str, below: list[str]) -> None:
+    assert list(descendants(id, recorded())) == below
+
+
+@pytest.mark.parametrize(
+    ("session", "asked", "found"), [row for row in TABLES["labelFilter"] if row[1]["labelId"] != "__all__"]
+)
+def test_a_label_stands_for_those_below_it(session: dict[str, Any], asked: dict[str, Any], found: bool) -> None:
+    """The filters of `sessions/list` are all to match, so the project of a row is one of its own."""
+    ids = {asked["labelId"], *descendants(asked["labelId"], recorded())}
+    same_project = asked.get("projectId") in (None, session.get("projectId"))
+    assert (same_project and any(base_of(entry) in ids for entry in session["labels"])) == found
 
 
 @pytest.mark.parametrize(("pattern", "flags", "verdict"), TABLES["validateAutoLabelRule"])
