@@ -22,8 +22,8 @@ def _wrong(path: str, message: str, code: str = "schema") -> Issue:
     return Issue(path=path, message=message, code=code)
 
 
-def text(*, empty: bool = True, pattern: re.Pattern[str] | None = None, what: str = "") -> Check:
-    """A string; *pattern* must match it entirely, and *what* says so in words."""
+def text(*, empty: bool = True, pattern: re.Pattern[str] | None = None, what: str = "", code: str = "schema") -> Check:
+    """A string; *pattern* must match it entirely, and *what* says so in words, *code* in one."""
 
     def check(value: Any, path: str) -> Iterator[Issue]:
         if not isinstance(value, str):
@@ -31,7 +31,7 @@ def text(*, empty: bool = True, pattern: re.Pattern[str] | None = None, what: st
         elif not empty and not value:
             yield _wrong(path, "must not be empty")
         elif pattern is not None and pattern.fullmatch(value) is None:
-            yield _wrong(path, what)
+            yield _wrong(path, what, code)
 
     return check
 

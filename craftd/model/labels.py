@@ -45,7 +45,7 @@ def auto_rule(value: Any, path: str) -> Iterator[Issue]:
 
 
 FIELDS: dict[str, Check] = {
-    "id": text(pattern=ID, what="must be lower-case letters, digits and inner hyphens"),
+    "id": text(pattern=ID, what="must be lower-case letters, digits and inner hyphens", code="bad-slug"),
     "name": text(empty=False),
     "color": colour,
     "icon": text(),
@@ -141,6 +141,22 @@ DEFAULTS = (
     _default("priority", "Priority", {"light": "#F59E0B", "dark": "#FBBF24"}, valueType="number"),
     _default("project", "Project", "foreground/50", valueType="string"),
 )
+
+
+def ids_in(file: Any) -> set[str]:
+    """Ids of all labels of a parsed file, whatever it holds; None: no file, so the defaults."""
+    if file is None:
+        return {default["id"] for default in DEFAULTS}
+    found: set[str] = set()
+    waiting = [file.get("labels")] if isinstance(file, dict) else []
+    while waiting:
+        level = waiting.pop()
+        for label in level if isinstance(level, list) else ():
+            if isinstance(label, dict):
+                found.update([label["id"]] if isinstance(label.get("id"), str) else [])
+                waiting.append(label.get("children"))
+    return found
+
 
 LABELS = Noun(
     name="labels",

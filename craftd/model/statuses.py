@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from craftd.errors import Issue
 from craftd.model.checks import Check, colour, flag, one_of, shape, text, validator, whole
@@ -20,7 +20,7 @@ FIXED = frozenset({"todo", "done", "cancelled"})
 """What the app itself assigns; without each of them as fixed it ignores the whole file."""
 
 FIELDS: dict[str, Check] = {
-    "id": text(pattern=ID, what="must be lower-case letters, digits and hyphens"),
+    "id": text(pattern=ID, what="must be lower-case letters, digits and hyphens", code="bad-slug"),
     "label": text(empty=False),
     "color": colour,
     "icon": text(),
@@ -52,11 +52,35 @@ def among(id: str, value: Record, records: Mapping[str, Record]) -> list[Issue]:
 
 
 def must_hold(records: Mapping[str, Record]) -> list[Issue]:
-    return [
-        Issue(path="", message=f"{id!r} must be there with isFixed: true", code="fixed-status-missing")
-        for id in sorted(FIXED)
-        if records.get(id, {}).get("isFixed") is not True
-    ]
+    """What makes the app ignore the whole file."""
+    found = []
+    for id in sorted(FIXED):
+        if id not in records:
+            found.append(Issue(path="", message=f"{id!r} must be there", code="fixed-status-missing"))
+        elif records[id].get("isFixed") is not True:
+            message = f"of {id} must be true, else the whole file does not count"
+            found.append(Issue(path="isFixed", message=message, code="fixed-flag-off", id=id))
+    return found
+
+
+_AROUND = shape({"version": whole, "defaultStatusId": text(empty=False)})
+
+
+def check_file(file: Record) -> Iterator[Issue]:
+    """What is wrong with the file beside its entries."""
+    yield from _AROUND(file, "")
+    entries = file.get("statuses")
+    if not isinstance(entries, list):
+        return
+    statuses = [entry for entry in entries if isinstance(entry, dict)]
+    default = file.get("defaultStatusId")
+    if isinstance(default, str) and default and default not in [status.get("id") for status in statuses]:
+        yield Issue(path="defaultStatusId", message=f"there is no status {default!r}", code="default-status-unknown")
+    categories = [status.get("category") for status in statuses]
+    if statuses and "open" not in categories:
+        yield Issue(path="statuses", message="none of them is open", code="no-open-status")
+    if statuses and "closed" not in categories:
+        yield Issue(path="statuses", message="none of them is closed", severity="warning", code="no-closed-status")
 
 
 def _default(id: str, label: str, category: str, order: int, *, fixed: bool) -> Record:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from craftd.errors import Issue
-from craftd.model.noun import Noun
+from craftd.model.checks import Check, flag, listing, nullable, one_of, shape, text, validator, whole
+from craftd.model.noun import SLUG, Noun
+from craftd.model.permissions import parse_mode
 from craftd.model.records import Record
+from craftd.model.sessions import THINKING_LEVELS
 
 FOLDERS = ("sessions", "sources", "skills", "statuses", "labels")
 """Made with a workspace, beside `.claude-plugin`."""
@@ -52,20 +55,58 @@ def plugin_manifest(name: str) -> Record:
     return {"name": "craft-workspace-" + re.sub(r"[^a-z0-9]+", "-", name.lower()), "version": "1.0.0"}
 
 
-def validate(value: Record, old: Record | None) -> list[Issue]:
-    """What is wrong with the settings of a workspace; plain types only."""
-    issues = []
-    name = value.get("name")
-    if not isinstance(name, str) or not name.strip():
-        issues.append(Issue(path="name", message="must be text that is not empty"))
-    for key, kind, said in (
-        ("defaults", dict, "must be an object"),
-        ("localMcpServers", dict, "must be an object"),
-        ("slug", str, "must be text"),
-    ):
-        if key in value and not isinstance(value[key], kind):
-            issues.append(Issue(path=key, message=said))
-    return issues
+def _name(value: Any, path: str) -> Iterator[Issue]:
+    if not isinstance(value, str) or not value.strip():
+        yield Issue(path=path, message="must be text that is not empty", code="schema")
+
+
+def mode(value: Any, path: str) -> Iterator[Issue]:
+    if parse_mode(value) is None:
+        yield Issue(path=path, message="must be one of safe, ask, allow-all", code="schema")
+
+
+def thinking(value: Any, path: str) -> Iterator[Issue]:
+    """`think` is an old word for medium."""
+    if value != "think":
+        yield from one_of(*THINKING_LEVELS)(value, path)
+
+
+LOCAL_SERVERS: Final = shape({"enabled": flag})
+
+slug: Final = text(
+    pattern=SLUG, what="must be lower-case letters, digits, inner hyphens and underscores", code="bad-slug"
+)
+"""Part of paths in the app."""
+
+DEFAULTS_FIELDS: Final[dict[str, Check]] = {
+    "permissionMode": nullable(mode),
+    "cyclablePermissionModes": nullable(listing(mode)),
+    "enabledSourceSlugs": nullable(listing(text())),
+    "model": nullable(text()),
+    "thinkingLevel": nullable(thinking),
+    "workingDirectory": nullable(text()),
+    "defaultLlmConnection": nullable(text()),
+    "colorTheme": nullable(text(pattern=re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII), what="is no id of a theme")),
+}
+
+SCHEMA: Final = shape(
+    {
+        "id": text(empty=False),
+        "name": _name,
+        "slug": slug,
+        "defaults": shape(DEFAULTS_FIELDS),
+        "localMcpServers": LOCAL_SERVERS,
+        "createdAt": whole,
+        "updatedAt": whole,
+    },
+    required=("name",),
+)
+"""`config.json` of a workspace, which the app does not check at all. What a level leaves open may be null there."""
+
+
+def check(value: Any) -> list[Issue]:
+    """The `config.json` of a workspace."""
+    return list(SCHEMA(value, ""))
 
 
 def registry_problem(config: Any) -> str | None:
@@ -86,5 +127,5 @@ WORKSPACES = Noun(
     volatile=frozenset({"path", "updatedAt"}),
     aliases=("id", "slug", "path"),
     sort="name",
-    validate=validate,
+    validate=validator(SCHEMA),
 )

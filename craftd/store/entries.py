@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ class Entries:
 
     file: where. member: key of the list in it. around: members of a new file, the empty list among them.
     children: key of an entry's own entries; None = a flat list. naming: member of the file that holds an id.
-    inherited(root): what an older version of the app kept elsewhere.
+    inherited(root): what an older version of the app kept elsewhere. check(file): what is wrong beside the entries.
 
     While there is no file what is inherited is served, else the noun's defaults; the first change writes them. A file
     that cannot be used (no JSON, no list, something missing that must be there) serves the defaults too, is not sound,
@@ -50,6 +50,7 @@ class Entries:
     children: str | None = None
     naming: str | None = None
     inherited: Callable[[Path], list[Record]] = lambda root: []
+    check: Callable[[Record], Iterable[Issue]] = lambda file: ()
     form: JsonForm = field(factory=JsonForm)
 
     def keys(self, root: Path) -> list[str]:
@@ -135,26 +136,25 @@ class Entries:
         if parsed.problems:
             return self._unusable(data, print, *parsed.problems)
         entries = parsed.value.get(self.member)
+        issues = list(self.check(parsed.value))
         if not isinstance(entries, list):
-            line = self.form.line_of(data, self.member)
-            return self._unusable(
-                data, print, Problem(message=f"{self.member}: must be a list", code="schema", line=line)
-            )
+            issues.append(Issue(path=self.member, message="must be a list", code="schema"))
+            return evolve(self._unusable(data, print), issues=self._in_file(data, issues))
         records: dict[str, Record] = {}
-        issues: list[Issue] = []
+        places: dict[str | None, str] = {None: self.member}
         for path, id, value in _Forest(entries, self.noun.id_member or "id", self.children).walk(self.member):
             wrong = self._wrong(id, value, records)
             if id is not None and value is not None and id not in records:
-                records[id] = value
+                records[id], places[id] = value, path
                 wrong += self.noun.among(id, value, records)
-            issues += [self._issue(data, path, found, id) for found in wrong]
+            issues += [_below(path, evolve(found, id=id)) for found in wrong]
         missing = self.noun.must_hold(records)
-        issues += [self._issue(data, self.member, found, None) for found in missing]
+        issues += [_below(places[found.id], found) for found in missing]
         return Document(
             key=self.file,
             records=self._defaults() if missing else records,
             prints={self.file: print},
-            issues=tuple(issues),
+            issues=self._in_file(data, issues),
             sound=not missing,
             content={self.file: data},
         )
@@ -169,15 +169,8 @@ class Entries:
             wrong.append(Issue(path="id", message=f"{id!r} stands here for the second time", code="duplicate-id"))
         return wrong
 
-    def _issue(self, data: bytes, path: str, found: Issue, id: str | None) -> Issue:
-        place = f"{path}.{found.path}" if found.path else path
-        problem = Problem(
-            message=f"{place}: {found.message}",
-            code=found.code or "schema",
-            line=self.form.line_of(data, place),
-            severity=found.severity,
-        )
-        return problem.issue(self.file, self.noun.name, id)
+    def _in_file(self, data: bytes, issues: Sequence[Issue]) -> tuple[Issue, ...]:
+        return files.in_file(self.file, self.noun.name, self.form, data, issues)
 
     def _unusable(self, data: bytes | None, print: Fingerprint | None, *problems: Problem) -> Document:
         return Document(
@@ -188,6 +181,10 @@ class Entries:
             sound=False,
             content={self.file: data},
         )
+
+
+def _below(path: str, found: Issue) -> Issue:
+    return evolve(found, path=f"{path}.{found.path}" if found.path else path)
 
 
 def _renamed(records: Mapping[str, Record], renames: Mapping[str, str], forest: _Forest) -> dict[str, Record]:

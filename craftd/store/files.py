@@ -11,22 +11,28 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from craftd.errors import Issue
-from craftd.model import json_text, portable
+from craftd.model import json_places, json_text, portable
+from craftd.model.json_places import Range
 from craftd.model.noun import Facts, Noun
 from craftd.model.records import Record
 from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint
-from craftd.store.json_lines import line_of
 
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a configuration file, guide or skill that are read; a larger one is a mistake, and would stop the daemon."""
+
+MOST_ISSUES: Final = 100
+"""Of one file; who has more begins with these, and a file made to have a million of them holds nobody up."""
+
+HALF_WRITTEN: Final = frozenset({"not-json", "not-yaml", "not-utf8"})
+"""Codes of what a file shows while somebody is about to write it."""
 
 BOM: Final = b"\xef\xbb\xbf"
 
@@ -90,11 +96,12 @@ class Shelf(Protocol):
 
 @frozen(kw_only=True)
 class Problem:
-    """Something wrong in one file; line: 1-based, None = unknown."""
+    """Something wrong in one file; line: 1-based, None = unknown. range: where it is known more exactly."""
 
     message: str
     code: str
     line: int | None = None
+    range: Range | None = None
     severity: str = "error"
 
     def issue(self, path: str, noun: str, id: str | None = None) -> Issue:
@@ -103,7 +110,7 @@ class Problem:
             message=self.message,
             code=self.code,
             severity=self.severity,
-            range=None if self.line is None else whole_line(self.line),
+            range=self.range if self.range is not None or self.line is None else whole_line(self.line),
             noun=noun,
             id=id,
         )
@@ -132,8 +139,8 @@ class Form(Protocol):
         """
         ...
 
-    def line_of(self, data: bytes, path: str) -> int | None:
-        """Line of the member at the dotted *path*, or of its nearest parent that is there."""
+    def ranges_of(self, data: bytes, paths: Collection[str]) -> Mapping[str, Range | None]:
+        """Where the members at the dotted *paths* stand, or their nearest parents that are there."""
         ...
 
 
@@ -160,20 +167,50 @@ class JsonForm:
         newline = self.newline if data is None else data.endswith(b"\n")
         return json_text.dumps_indented(value, newline=newline)
 
-    def line_of(self, data: bytes, path: str) -> int | None:
-        return line_of(data.removeprefix(BOM), path)
+    def ranges_of(self, data: bytes, paths: Collection[str]) -> Mapping[str, Range | None]:
+        return json_places.ranges_of(data.removeprefix(BOM).decode(), paths)
+
+
+def in_file(
+    file: str, noun: str, form: Form, data: bytes, found: Sequence[Issue], elsewhere: Collection[str] = ()
+) -> tuple[Issue, ...]:
+    """*found*, whose paths are dotted places in what *data* holds, as issues of the file, with their ranges.
+
+    elsewhere: paths that stand in no place of this file.
+    """
+    shown = found[:MOST_ISSUES]
+    ranges = form.ranges_of(data, {issue.path for issue in shown} - set(elsewhere)) if shown else {}
+    return tuple(
+        evolve(
+            issue,
+            path=file,
+            message=at(issue.path, issue.message),
+            code=issue.code or "schema",
+            range=ranges.get(issue.path),
+            noun=noun,
+        )
+        for issue in shown
+    )
+
+
+def at(path: str, message: str) -> str:
+    """How a message says its place in the file."""
+    if not path:
+        return message
+    shown = path if len(path) <= 200 else f"{path[:199]}\N{HORIZONTAL ELLIPSIS}"
+    return f"{shown}: {message}"
 
 
 def _not_json(data: bytes, error: ValueError) -> Problem:
-    line: int | None = None
-    reason = str(error)
+    reason, text, offset = str(error), "", 0
     if isinstance(error, UnicodeDecodeError):
-        line = data[: error.start].count(b"\n") + 1
-        reason = "not UTF-8"
+        reason, text = "not UTF-8", error.object[: error.start].decode()
+        offset = len(text)
     elif isinstance(error, json.JSONDecodeError):
-        line = error.lineno
-        reason = error.msg
-    return Problem(message=f"no JSON: {reason}", code="not-json", line=line)
+        reason, text, offset = error.msg, error.doc, error.pos
+    end = offset + (text[offset : offset + 1] not in ("", "\n"))
+    range = json_places.range_between(text, offset, end)
+    return Problem(message=f"no JSON: {reason}", code="not-json", range=range)
 
 
 def graft(stored: Any, old: Any, new: Any) -> Any:

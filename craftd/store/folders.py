@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from craftd.errors import Corrupt, InvalidParams, Issue, Ref
 from craftd.model.noun import Facts, Noun
@@ -256,14 +256,10 @@ class Folders:
             and slug != folder
         ):
             message = f"{self.slug} differs from the folder's name {folder!r}"
-            line = self.form.line_of(data, self.slug)
-            issues.append(Problem(message=message, code="slug-mismatch", line=line).issue(main, noun, id))
-        for found in self.noun.validate(value, None):
-            line = None if found.path in self.texts else self.form.line_of(data, found.path)
-            text = f"{found.path}: {found.message}" if found.path else found.message
-            problem = Problem(message=text, code=found.code or "schema", line=line, severity=found.severity)
-            issues.append(problem.issue(main, noun, id))
-        return issues
+            range = self.form.ranges_of(data, [self.slug])[self.slug]
+            issues.append(Problem(message=message, code="slug-mismatch", range=range).issue(main, noun, id))
+        found = [evolve(issue, id=id) for issue in self.noun.validate(value, None)]
+        return [*issues, *files.in_file(main, noun, self.form, data, found, elsewhere=self.texts)]
 
     def _unreadable(
         self, root: Path, key: str, path: str, message: str, prints: dict[str, Fingerprint | None]

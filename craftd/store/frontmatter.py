@@ -6,15 +6,17 @@ Source: app 0.11.1 (gray-matter 4.0.3 with js-yaml 3.14), golden skills. `---js`
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any, Final
 
 from attrs import evolve, frozen
 
 from craftd.errors import Issue, ValidationFailed
 from craftd.model import json_text
+from craftd.model.json_places import Range
 from craftd.model.records import Record
 from craftd.store import yaml_text
-from craftd.store.files import BOM, Parsed, Problem, encoded, same
+from craftd.store.files import BOM, Parsed, Problem, encoded, same, whole_line
 
 LARGEST_MATTER: Final = 256 * 1024
 """Bytes; without a closing line the whole file is front matter, and parsing YAML is slow."""
@@ -101,6 +103,10 @@ class MatterForm:
         if parts.body.decode("utf-8", "replace") != value.get(self.body, ""):
             parts = _with_body(parts, content)
         return parts.joined()
+
+    def ranges_of(self, data: bytes, paths: Collection[str]) -> dict[str, Range | None]:
+        lines = {path: self.line_of(data, path) for path in paths}
+        return {path: None if line is None else whole_line(line) for path, line in lines.items()}
 
     def line_of(self, data: bytes, path: str) -> int | None:
         parts = split(data)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
+from zoneinfo import available_timezones
 
 from craftd.errors import Issue
-from craftd.model import permissions
-from craftd.model.labels import LABELS
+from craftd.model import app_config, automations, permissions, statuses, workspaces
+from craftd.model.labels import LABELS, ids_in
 from craftd.model.permission_defaults import DEFAULTS
 from craftd.model.permissions import PERMISSIONS
 from craftd.model.projects import PROJECTS
@@ -18,7 +20,8 @@ from craftd.model.skills import SKILLS
 from craftd.model.sources import SOURCES
 from craftd.model.statuses import STATUSES
 from craftd.model.views import VIEWS, of_smart_labels
-from craftd.store import files
+from craftd.store import files, task_file
+from craftd.store.checked import Checked, Kind, json
 from craftd.store.entries import Entries
 from craftd.store.files import JsonForm, Shelf
 from craftd.store.folders import Folders
@@ -71,6 +74,7 @@ _SHELVES: tuple[Shelf, ...] = (
         member="statuses",
         around={"version": 1, "statuses": [], "defaultStatusId": "todo"},
         naming="defaultStatusId",
+        check=statuses.check_file,
     ),
     Entries(
         noun=LABELS,
@@ -179,3 +183,44 @@ def written_folders(root: Path) -> Iterator[Path]:
         except OSError:
             continue
         yield from (root / room / name for name in inside)
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def _check_automations(value: Any, beside: Mapping[str, Any]) -> list[Issue]:
+    known = ids_in(beside["labels/config.json"])
+    return automations.check(value, automations.Around(zones=_zones(), labels=known))
+
+
+def _check_task(data: bytes, beside: Mapping[str, Any]) -> list[Issue]:
+    return task_file.check(data)
+
+
+CHECKED = Checked(
+    kinds=(
+        Kind(noun="workspaces", pattern="config.json", check=json(workspaces.check)),
+        Kind(
+            noun="automations",
+            pattern="automations.json",
+            check=json(_check_automations, bom=False),
+            beside=("labels/config.json",),
+        ),
+        Kind(noun="tasks", pattern="tasks/*/task.yaml", check=_check_task),
+        Kind(noun="tasks", pattern="tasks/*/task.yml", check=_check_task),
+    )
+)
+"""What else of a workspace is looked at: with the shelves and the transcripts, every kind of file that it has."""
+
+HOME_CHECKED = Checked(
+    kinds=(
+        Kind(noun="workspaces", pattern="config.json", check=json(app_config.check_config)),
+        Kind(noun="settings", pattern="config-defaults.json", check=json(app_config.check_defaults)),
+        Kind(noun="preferences", pattern="preferences.json", check=json(app_config.check_preferences)),
+        Kind(noun="settings", pattern="theme.json", check=json(app_config.check_theme)),
+        Kind(noun="settings", pattern="tool-icons/tool-icons.json", check=json(app_config.check_tool_icons)),
+    )
+)
+"""The same of the configuration folder."""

@@ -110,17 +110,9 @@ class Singles:
         parsed = self.form.parse(data)
         if parsed.problems:
             return self._unusable(key, data, print, *parsed.problems)
-        issues = tuple(self._issue(key, id, data, found) for found in self.check(parsed.value, id))
+        found = [evolve(issue, id=id) for issue in self.check(parsed.value, id)]
+        issues = files.in_file(key, self.noun.name, self.form, data, found)
         return Document(key=key, records={id: parsed.value}, prints={key: print}, issues=issues, content={key: data})
-
-    def _issue(self, key: str, id: str, data: bytes, found: Issue) -> Issue:
-        problem = Problem(
-            message=f"{found.path}: {found.message}",
-            code=found.code or "schema",
-            line=self.form.line_of(data, found.path),
-            severity=found.severity,
-        )
-        return evolve(problem.issue(key, self.noun.name, id), suggestion=found.suggestion)
 
     def _unusable(self, key: str, data: bytes | None, print: Fingerprint | None, *problems: Problem) -> Document:
         id = self._id(key)

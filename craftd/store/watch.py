@@ -63,7 +63,7 @@ What craftd serves of a source or skill lies in its own folder; the third level 
 that texts point at. Below that come installed packages and checkouts: thousands of folders that nothing here reads.
 """
 
-HOME: Mapping[str, int] = {"permissions": 1, "themes": 1}
+HOME: Mapping[str, int] = {"permissions": 1, "themes": 1, "tool-icons": 1}
 """The same for the configuration folder, whose `workspaces/`, `logs/` and `craftd/` are somebody else's business."""
 
 SESSION_LEVELS = 4

@@ -15,6 +15,7 @@ from attrs import define
 
 from craftd.model.ids import is_session_id
 from craftd.store import atomic
+from craftd.store.layout import CHECKED
 from craftd.store.watch import GONE, Watcher
 from craftd.workspace import foreign
 from craftd.workspace.commit import Commit, Done, Planned, Unit
@@ -152,7 +153,7 @@ class Eyes:
             id = path.split("/")[1]
             return {SESSIONS + id} if is_session_id(id) else set()
         keys = (table.shelf.key_of(path) for table in self._workspace.tables.values())
-        return {key for key in keys if key is not None}
+        return {key for key in keys if key is not None} | CHECKED.keys_of(path)
 
     def _missed(self, reason: str) -> None:
         if self._closed:
@@ -210,7 +211,7 @@ class Eyes:
         if not workspace.place.root.is_dir():
             return set()
         units = foreign.changed_sessions(workspace.place, workspace.sessions.rows)
-        for table in workspace.tables.values():
+        for table in (*workspace.tables.values(), workspace.checked):
             units |= foreign.changed_documents(workspace.place.root, table)
         return units
 

@@ -24,11 +24,13 @@ from craftd.model.records import Item, Record
 from craftd.model.settings import Above
 from craftd.model.workspaces import WORKSPACES
 from craftd.store import atomic
-from craftd.store.layout import DEFAULT_RULES
+from craftd.store.checked import ISSUES
+from craftd.store.layout import DEFAULT_RULES, HOME_CHECKED
 from craftd.store.locks import FolderLock
 from craftd.store.vault import FILE as VAULT
 from craftd.store.vault import Keys
 from craftd.store.watch import HOME, Watcher
+from craftd.workspace import foreign
 from craftd.workspace.commit import Commit, Done, Planned, Unit
 from craftd.workspace.credentials import LookAtVault, SealAnew, Vault, VaultUnit
 from craftd.workspace.eyes import Look
@@ -39,6 +41,7 @@ from craftd.workspace.journal import DISK, Change, Journal, Origin
 from craftd.workspace.queue import Queue
 from craftd.workspace.registry import (
     DEFAULTS,
+    FOLDER_MISSING,
     REGISTRY,
     Known,
     ObjectFile,
@@ -78,6 +81,7 @@ class Home:
     """Of the app's, where it has put some."""
     vault: Vault
     tables: dict[str, Table]
+    checked: Table
     known: dict[str, Known] = field(factory=dict)
     listeners: set[Listener] = field(factory=set)
     opened: Callable[[Workspace], None] = lambda workspace: None
@@ -102,7 +106,8 @@ class Home:
         rules = Table(PERMISSIONS, DEFAULT_RULES, Index(epoch, PERMISSIONS.sort, fields=frozenset(PERMISSIONS.fields)))
         tables = {PERMISSIONS.name: rules}
         file, defaults = ObjectFile(config / REGISTRY), ObjectFile(config / DEFAULTS)
-        return cls(None, config, around, Journal(None, epoch), index, file, defaults, vault, tables)
+        checked = Table(HOME_CHECKED.noun, HOME_CHECKED, Index(epoch, "id"))
+        return cls(None, config, around, Journal(None, epoch), index, file, defaults, vault, tables, checked)
 
     async def start(self) -> None:
         """Read the registry and begin to watch it."""
@@ -127,6 +132,10 @@ class Home:
         rules = self._rules_unit()
         rules.refresh()
         rules.publish_first()
+        for key in self.checked.shelf.keys(self.config):
+            checked = self._checked_unit(key)
+            checked.refresh()
+            checked.publish_first()
         for known in self.known.values():
             guard = FolderGuard(self.around.guard, FolderLock(known.entry.root))
             tidy(guard, (known.entry.root,))
@@ -310,19 +319,14 @@ class Home:
         return Identity(identity.type, (self._first(identity.parts[0]), *identity.parts[1:])).account
 
     def issues(self) -> dict[str, list[Issue]]:
-        """What is wrong with the configuration folder and the registered folders."""
+        """What is wrong with the files of the configuration folder, and which registered folders are not there."""
         found: dict[str, list[Issue]] = {}
-        if self.file.problem is not None:
-            found[REGISTRY] = [Issue(path=REGISTRY, message=self.file.problem, code="config-unreadable")]
-        if self.defaults.problem is not None:
-            found[DEFAULTS] = [Issue(path=DEFAULTS, message=self.defaults.problem, code="config-unreadable")]
         if self.vault.known.issues:
             found[VAULT] = self.vault.known.issues
-        for table in self.tables.values():
+        for table in (*self.tables.values(), self.checked):
             found |= table.issues()
         for known in self.known.values():
-            for issue in known.issues():
-                found.setdefault(issue.path, []).append(issue)
+            found |= {issue.path: [issue] for issue in known.issues() if issue.code == FOLDER_MISSING}
         return found
 
     def tell_missed(self) -> None:
@@ -337,6 +341,8 @@ class Home:
             return VaultUnit(self.vault, self._owners())
         if key == RULES:
             return self._rules_unit()
+        if key.startswith(ISSUES):
+            return self._checked_unit(key)
         id = key.partition("/")[2]
         known = self.known.get(id)
         if known is None:
@@ -350,6 +356,9 @@ class Home:
     def _rules_unit(self) -> DocumentUnit:
         table = self.tables[PERMISSIONS.name]
         return DocumentUnit(RULES, self.config, table, self.facts(), table.documents.get(RULES), table.records(RULES))
+
+    def _checked_unit(self, key: str) -> DocumentUnit:
+        return DocumentUnit(key, self.config, self.checked, self.facts(), self.checked.documents.get(key), {})
 
     def _owners(self) -> list[Owner]:
         """The workspaces that credentials may be of; of several entries of one folder the first."""
@@ -415,7 +424,12 @@ class Home:
         await self._loop.run_in_executor(self.around.pool, self.around.guard.look)
         await self.look()
         await self._queue.commit(Look(origin=DISK, key=RULES))
+        for key in sorted(await self._loop.run_in_executor(self.around.pool, self._differences)):
+            await self._queue.commit(Look(origin=DISK, key=key))
         await self.look_at_credentials()
+
+    def _differences(self) -> set[str]:
+        return foreign.changed_documents(self.config, self.checked)
 
     async def _close_unlisted(self) -> None:
         """Somebody else took a workspace out of the registry, or moved it."""
@@ -436,7 +450,8 @@ class Home:
         self._look_soon()
 
     def _paths_changed(self, paths: set[str]) -> None:
-        if paths & {REGISTRY, DEFAULTS, VAULT, RULES, self.around.guard.lock.path.name}:
+        named = {REGISTRY, DEFAULTS, VAULT, RULES, self.around.guard.lock.path.name}
+        if paths & named or any(HOME_CHECKED.keys_of(path) for path in paths):
             self._loop.call_soon_threadsafe(self._look_soon)
 
     def _watch_lost(self, reason: str) -> None:

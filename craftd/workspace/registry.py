@@ -30,6 +30,8 @@ from craftd.workspace.rows import PlainRow
 
 REGISTRY = "config.json"
 DEFAULTS = "config-defaults.json"
+FOLDER_MISSING = "folder-missing"
+"""The one thing wrong with a workspace that its own list cannot say."""
 
 
 @frozen
@@ -158,7 +160,7 @@ class Known:
         path, id = str(self.entry.root), self.entry.id
         if not self.entry.root.is_dir():
             message = f"the folder {path} is not there"
-            return [Issue(path=path, message=message, code="folder-missing", noun="workspaces", id=id)]
+            return [Issue(path=path, message=message, code=FOLDER_MISSING, noun="workspaces", id=id)]
         if self.settings.problem is not None:
             message, path = self.settings.problem, str(self.settings.path)
             return [Issue(path=path, message=message, code="config-unreadable", noun="workspaces", id=id)]

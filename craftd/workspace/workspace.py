@@ -36,7 +36,8 @@ from craftd.model.nouns import NOUNS
 from craftd.model.records import Record
 from craftd.model.settings import Above
 from craftd.store.atomic import ForeignWrite
-from craftd.store.layout import SHELVES, written_folders
+from craftd.store.checked import ISSUES
+from craftd.store.layout import CHECKED, SHELVES, written_folders
 from craftd.store.locks import FolderLock
 from craftd.store.machine import Machine
 from craftd.store.transcript import Stale, Transcript
@@ -137,6 +138,7 @@ class Workspace:
     journal: Journal
     sessions: Index
     tables: dict[str, Table]
+    checked: Table
     guard: FolderGuard
     listeners: set[Listener] = field(factory=set)
     transcripts: OrderedDict[str, Transcript] = field(factory=OrderedDict)
@@ -184,7 +186,8 @@ class Workspace:
         epoch = token_hex(4)
         journal = Journal(id, epoch)
         tables: dict[str, Table] = {}
-        workspace = cls(id, place, around, journal, Index(epoch, "-lastMessageAt"), tables, guard)
+        checked = Table(CHECKED.noun, CHECKED, Index(epoch, "id"))
+        workspace = cls(id, place, around, journal, Index(epoch, "-lastMessageAt"), tables, checked, guard)
         workspace.sessions.specials = session_filters(workspace)
         workspace.sessions.fields = frozenset((*session_rules.PERSISTENT, *session_rules.COMPUTED))
         workspace.sessions.sort_value = _session_sort_value
@@ -196,6 +199,7 @@ class Workspace:
             tables[name] = Table(noun, shelf, index)
             before = None if known is None else known.documents.get(name, {})
             journal.missed += workspace._load_table(tables[name], before)
+        workspace._load_table(checked, None)
         workspace.sessions.fill(foreign.first_look(place, {} if known is None else known.sessions))
         workspace._verify_some()
         if known is not None:
@@ -397,8 +401,9 @@ class Workspace:
             gone = Issue(path="", message=message, code="folder-missing", noun="workspaces", id=self.id)
             return {"": [gone]}
         found: dict[str, list[Issue]] = {}
-        for table in self.tables.values():
-            found |= table.issues()
+        for table in (*self.tables.values(), self.checked):
+            for path, issues in table.issues().items():
+                found.setdefault(path, []).extend(issues)
         for row in self.sessions:
             if row.damage:
                 found[foreign.issue_path(row.id)] = foreign.damage_issues(row.id, row.damage)
@@ -489,7 +494,7 @@ class Workspace:
                 owed=self.owed.get(id, []),
                 viewed=self.place.live.is_viewed(id),
             )
-        table = self.table_of(key)
+        table = self.checked if key.startswith(ISSUES) else self.table_of(key)
         return DocumentUnit(key, self.place.root, table, self.facts(), table.documents.get(key), table.records(key))
 
     def table_of(self, path: str) -> Table:

@@ -145,7 +145,7 @@ async def test_a_configuration_that_is_no_file_is_told_and_left(
     daemon.start()
     client = await connect(daemon)
     [issue] = (await client.call("issues/list"))["items"]
-    assert issue["code"] == "config-unreadable"
+    assert (issue["path"], issue["code"]) == ("config.json", "unreadable")
     with pytest.raises(Failed) as failed:
         await client.call("workspaces/create", {"value": {"name": "x"}})
     assert failed.value.name == "Corrupt"

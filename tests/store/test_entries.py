@@ -168,12 +168,12 @@ def test_a_half_written_file_is_reported_and_never_written_over(
     ("name", "sound", "codes"),
     [
         ("statuses-not-json", False, {"not-json"}), ("statuses-missing-fixed", False, {"fixed-status-missing"}),
-        ("statuses-fixed-flag-off", False, {"fixed-status-missing"}), ("statuses-wrong-types", False, {"schema"}),
-        ("statuses-duplicate-id", True, {"duplicate-id"}), ("statuses-id-traversal", True, {"schema"}),
-        ("statuses-color-name", True, {"bad-color"}), ("statuses-all-closed", True, {"fixed-category"}),
+        ("statuses-fixed-flag-off", False, {"fixed-flag-off"}), ("statuses-wrong-types", False, {"schema"}),
+        ("statuses-duplicate-id", True, {"duplicate-id"}), ("statuses-id-traversal", True, {"bad-slug"}),
+        ("statuses-color-name", True, {"bad-color"}), ("statuses-all-closed", True, {"fixed-category", "no-open-status"}),
         ("labels-missing-array", False, {"schema"}), ("labels-duplicate-across-levels", True, {"duplicate-id"}),
         ("labels-child-repeats-parent", True, {"duplicate-id"}), ("labels-six-levels", True, {"label-depth"}),
-        ("labels-bad-slug", True, {"schema"}), ("labels-bad-value-type", True, {"schema"}),
+        ("labels-bad-slug", True, {"bad-slug"}), ("labels-bad-value-type", True, {"schema"}),
         ("labels-empty-auto-rule", True, {"schema"}),
     ],
 )  # fmt: skip

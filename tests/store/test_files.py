@@ -7,37 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from craftd.errors import Issue
 from craftd.model.json_text import canonical
 from craftd.model.records import Record
 from craftd.store import files
 from craftd.store.files import JsonForm, graft
-from craftd.store.json_lines import line_of
 from tests.strategies import records
-
-TEXT = b"""
-{
-  "name": "a, [b]: {c}",
-  "mcp": {"args": ["x",
-      "y"],
-    "url": "u"},
-  "list": [
-    {"id": 1},
-
-    {"id": 2, "tags": []}
-  ]
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        ("", 2), ("name", 3), ("mcp", 4), ("mcp.args", 4), ("mcp.args.1", 5), ("mcp.url", 6), ("list.1", 10),
-        ("list.1.id", 10), ("list.7", 7), ("mcp.missing", 4), ("missing", 2),
-    ],
-)  # fmt: skip
-def test_line_of_a_member_or_its_nearest_parent(path: str, line: int) -> None:
-    assert line_of(TEXT, path) == line
 
 
 @given(stored=records, old=records, new=records)
@@ -55,6 +30,11 @@ def test_a_graft_leaves_equal_members_as_stored() -> None:
     assert list(graft(stored, old, new).items()) == [("b", {"path": "~/x", "n": 2}), ("a", 1)]
 
 
+def line_of(issue: Issue) -> int:
+    assert issue.range is not None
+    return int(issue.range["start"]["line"]) + 1
+
+
 @pytest.mark.parametrize(
     ("data", "line"),
     [
@@ -66,7 +46,7 @@ def test_what_is_no_json_object_is_not_sound_and_says_where(data: bytes, line: i
     parsed = JsonForm().parse(data)
     assert (parsed.sound, parsed.value, len(parsed.problems)) == (False, {}, 1)
     if line is not None:
-        assert parsed.problems[0].line == line
+        assert line_of(parsed.problems[0].issue("x.json", "views")) == line
 
 
 def test_json_keeps_its_final_newline_and_loses_a_byte_order_mark() -> None:

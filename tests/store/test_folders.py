@@ -242,7 +242,7 @@ def test_a_value_of_the_wrong_type_is_shown_and_reported_with_its_line(root: Pat
     assert document.records["proj_00000001"]["name"] == 7
     [issue] = document.issues
     assert issue.message == "name: must be text"
-    assert issue.range == {"start": {"line": 3, "character": 0}, "end": {"line": 4, "character": 0}}
+    assert issue.range == {"start": {"line": 3, "character": 10}, "end": {"line": 3, "character": 11}}
 
 
 def test_linked_skills_are_read_never_written_and_deleted_as_links(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from craftd.workspace.workspace import Workspace
 async def list_issues(call: Call, params: ListIssues) -> Issues:
     scope: Workspace | Home = call.scope
     if isinstance(scope, Home):
-        await scope.look_at_credentials()
+        await scope.sync()
     found = await asyncio.to_thread(scope.issues)
     paths = sorted(found) if params.path is None else [params.path]
     items = tuple(issue.as_json() for path in paths for issue in found.get(path, ()))
