@@ -53,6 +53,11 @@ class Pattern:
     source: str
     _compiled: Any = field(eq=False, repr=False)
 
+    @property
+    def groups(self) -> int:
+        """How many of its groups hold what they matched."""
+        return int(self._compiled.groups)
+
     def search(self, text: str) -> tuple[int, int] | None:
         """Where the first match is. Raises: TooSlow."""
         return self._where(self._compiled.search, text)

@@ -57,6 +57,18 @@ FIELDS: dict[str, Check] = {
 SCHEMA = shape(FIELDS, required=("id", "name"))
 
 
+def check(value: Any, path: str) -> Iterator[Issue]:
+    """A label; *path* is empty. A rule without a group takes all that it matches for the label's value."""
+    wrong = list(SCHEMA(value, path))
+    yield from wrong
+    if wrong or "valueType" not in value:
+        return
+    for at, rule in enumerate(value.get("autoRules", ())):
+        if "valueTemplate" not in rule and not javascript.compile(rule["pattern"], rule.get("flags", "gi")).groups:
+            message = "has no group, so all that it matches becomes the value"
+            yield Issue(path=f"autoRules.{at}.pattern", message=message, severity="warning", code="no-capture-group")
+
+
 def ancestors(id: str, records: Mapping[str, Record]) -> Iterator[str]:
     """Ids above *id*, nearest first; ends where a parent is unknown or comes round again."""
     seen = {id}
@@ -164,7 +176,7 @@ LABELS = Noun(
     immutable=frozenset({"id"}),
     sort="place",
     fields=tuple(FIELDS),
-    validate=validator(SCHEMA),
+    validate=validator(check),
     new=new,
     among=among,
     defaults=DEFAULTS,

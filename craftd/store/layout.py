@@ -11,6 +11,7 @@ from zoneinfo import available_timezones
 
 from craftd.errors import Issue
 from craftd.model import app_config, automations, permissions, statuses, workspaces
+from craftd.model.checks import shape, whole
 from craftd.model.labels import LABELS, ids_in
 from craftd.model.permission_defaults import DEFAULTS
 from craftd.model.permissions import PERMISSIONS
@@ -27,6 +28,8 @@ from craftd.store.files import JsonForm, Shelf
 from craftd.store.folders import Folders
 from craftd.store.frontmatter import MatterForm
 from craftd.store.singles import Singles
+
+_versioned = shape({"version": whole})
 
 
 def _check_rules(value: Any, level: str) -> Iterator[Issue]:
@@ -82,6 +85,7 @@ _SHELVES: tuple[Shelf, ...] = (
         member="labels",
         around={"version": 1, "labels": []},
         children="children",
+        check=lambda file: _versioned(file, ""),
     ),
     Entries(
         noun=VIEWS,
@@ -89,6 +93,7 @@ _SHELVES: tuple[Shelf, ...] = (
         member="views",
         around={"version": 1, "views": []},
         inherited=_smart_labels,
+        check=lambda file: _versioned(file, ""),
     ),
     Singles(
         noun=PERMISSIONS,

@@ -126,6 +126,20 @@ class Home:
             for path in atomic.leftovers(folder):
                 atomic.discard(path)
         tidy(self.around.guard, (self.config, self.config / "workspaces"))
+        self._read()
+        for known in self.known.values():
+            guard = FolderGuard(self.around.guard, FolderLock(known.entry.root))
+            tidy(guard, (known.entry.root,))
+            guard.give_back()
+
+    def look_once(self) -> None:
+        """Read everything that is there now, to be asked and not changed; instead of `start`."""
+        self._read()
+        unit = VaultUnit(self.vault, self._owners())
+        unit.refresh()
+        unit.publish()
+
+    def _read(self) -> None:
         unit = self._registry_unit()
         unit.refresh()
         unit.publish()
@@ -136,10 +150,6 @@ class Home:
             checked = self._checked_unit(key)
             checked.refresh()
             checked.publish_first()
-        for known in self.known.values():
-            guard = FolderGuard(self.around.guard, FolderLock(known.entry.root))
-            tidy(guard, (known.entry.root,))
-            guard.give_back()
 
     async def close(self) -> None:
         self._closed = True

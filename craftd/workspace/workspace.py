@@ -177,33 +177,53 @@ class Workspace:
 
     @classmethod
     def _load(cls, id: str, root: Path, around: Surroundings) -> Workspace:
+        workspace = cls._empty(id, root, around)
+        workspace.guard.look()
+        known = cache.read(workspace._cache_file, workspace.place)
+        for name, table in workspace.tables.items():
+            before = None if known is None else known.documents.get(name, {})
+            workspace.journal.missed += workspace._load_table(table, before)
+        workspace._load_table(workspace.checked, None)
+        workspace.sessions.fill(foreign.first_look(workspace.place, {} if known is None else known.sessions))
+        workspace._verify_some(foreign.VERIFY_AT_ONCE)
+        if known is not None:
+            workspace.journal.missed += foreign.while_away(known.sessions, workspace.sessions.rows)
+        return workspace
+
+    @classmethod
+    def look_once(cls, id: str, root: Path, around: Surroundings) -> Workspace:
+        """Everything that is there now, read whole, to be asked and not changed: nothing is locked or watched.
+
+        Raises: NotFound (no such folder).
+        """
+        workspace = cls._empty(id, root, around)
+        for table in (*workspace.tables.values(), workspace.checked):
+            workspace._load_table(table, None)
+        workspace.sessions.fill(foreign.first_look(workspace.place, {}))
+        workspace._verify_some(None)
+        return workspace
+
+    @classmethod
+    def _empty(cls, id: str, root: Path, around: Surroundings) -> Workspace:
         if not root.is_dir():
             raise NotFound(Ref("workspaces", id))
         real = Path(os.path.realpath(root))
         place = Place(real, around.home, around.live.setdefault(id, Live()))
         guard = FolderGuard(around.guard, FolderLock(real))
-        guard.look()
         epoch = token_hex(4)
-        journal = Journal(id, epoch)
         tables: dict[str, Table] = {}
-        checked = Table(CHECKED.noun, CHECKED, Index(epoch, "id"))
-        workspace = cls(id, place, around, journal, Index(epoch, "-lastMessageAt"), tables, checked, guard)
-        workspace.sessions.specials = session_filters(workspace)
-        workspace.sessions.fields = frozenset((*session_rules.PERSISTENT, *session_rules.COMPUTED))
-        workspace.sessions.sort_value = _session_sort_value
-        known = cache.read(workspace._cache_file, place)
         for name, shelf in SHELVES.items():
             noun = NOUNS[name]
             fields, sorts = frozenset(noun.fields), frozenset({"id", "place"} if noun.ordered else {"id"})
-            index = Index(epoch, noun.sort, fields=fields, sorts=sorts, sort_value=sort_value)
-            tables[name] = Table(noun, shelf, index)
-            before = None if known is None else known.documents.get(name, {})
-            journal.missed += workspace._load_table(tables[name], before)
-        workspace._load_table(checked, None)
-        workspace.sessions.fill(foreign.first_look(place, {} if known is None else known.sessions))
-        workspace._verify_some()
-        if known is not None:
-            journal.missed += foreign.while_away(known.sessions, workspace.sessions.rows)
+            tables[name] = Table(
+                noun, shelf, Index(epoch, noun.sort, fields=fields, sorts=sorts, sort_value=sort_value)
+            )
+        checked = Table(CHECKED.noun, CHECKED, Index(epoch, "id"))
+        sessions = Index(epoch, "-lastMessageAt")
+        workspace = cls(id, place, around, Journal(id, epoch), sessions, tables, checked, guard)
+        sessions.specials = session_filters(workspace)
+        sessions.fields = frozenset((*session_rules.PERSISTENT, *session_rules.COMPUTED))
+        sessions.sort_value = _session_sort_value
         return workspace
 
     def _load_table(self, table: Table, before: Mapping[str, dict[str, Record]] | None) -> list[Change]:
@@ -217,13 +237,11 @@ class Workspace:
             unit.publish_first()
         return [] if before is None else [change for change in changes if change.topic == table.noun.name]
 
-    def _verify_some(self) -> None:
-        """Read whole what was never read whole, up to a budget: small workspaces are exact from the first answer."""
-        budget = foreign.VERIFY_AT_ONCE
+    def _verify_some(self, budget: int | None) -> None:
+        """Read whole what never was, up to *budget* bytes: small workspaces are exact from the first answer."""
         for row in list(self.sessions):
             if row.body is None and row.fingerprint is not None:
-                budget -= row.fingerprint.size
-                if budget < 0:
+                if budget is not None and (budget := budget - row.fingerprint.size) < 0:
                     return
                 self.sessions.put(foreign.verified(row))
 

@@ -21,7 +21,7 @@ ALLOWED = {
     "protocol": {"errors", "model"},
     "server": {"errors", "model", "store", "workspace", "protocol"},
     "client": {"errors", "model", "protocol"},
-    "cli": {"errors", "model", "protocol", "client", "server"},
+    "cli": {"errors", "model", "protocol", "workspace", "client", "server"},
 }
 IMPURE = {"os", "asyncio", "time", "random", "secrets", "pathlib", "subprocess", "socket", "threading", "lsprotocol"}
 """What `model/` has no business with."""
