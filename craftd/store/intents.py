@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from craftd.model import json_text
 from craftd.model.records import Record
 from craftd.store import atomic, disk
+from craftd.store.atomic import DirectoryNotFlushed
 
 log = logging.getLogger(__name__)
 
@@ -17,13 +19,18 @@ FOLDER = "intents"
 
 
 def keep(state: Path, workspace: str, record: Record) -> Path:
-    """Write down *record* durably. Raises: OSError."""
+    """Write down *record* durably. Raises: OSError; nothing is left then."""
     folder = state / FOLDER
     if not folder.is_dir():
         disk.make_directory(folder, 0o700)
         disk.flush_directory(state)
     path = folder / f"{workspace}.{token_hex(8)}.json"
-    atomic.replace(path, json_text.dumps({"workspace": workspace, **record}), mode=0o600)
+    try:
+        atomic.replace(path, json_text.dumps({"workspace": workspace, **record}), mode=0o600)
+    except DirectoryNotFlushed:
+        with suppress(OSError):
+            disk.remove(path)  # who asked is told that it failed: no later start may carry it out
+        raise
     return path
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import attrs
 from attrs import define, field, frozen
 
-from craftd.errors import CraftdError, ServerCancelled
+from craftd.errors import CraftdError, IoError, ServerCancelled
 from craftd.model import labels, projects, sessions
 from craftd.model.records import Record
 from craftd.store import intents
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+
+AGAIN_SECONDS = 5.0
+AGAIN_SECONDS_MOST = 300.0
+"""Between two tries to finish what the disk refused; twice as long each time."""
 
 LOOKS: Final = 3
 """How often sessions are looked through: others may go on using the definition meanwhile."""
@@ -152,16 +156,21 @@ class Reshaping:
         """path: where the intent is kept already."""
         if path is None and await self._concerned(intent):
             path = await self._keep(intent)
-        renaming = intent.verb == "rename"
         try:
-            done = await self._define(intent, missing_ok) if renaming else None
-            await self._adapt(intent)
-            if done is None:
+            if intent.verb == "delete":
+                await self._adapt(intent)
+            try:
                 done = await self._define(intent, missing_ok)
-                await self._adapt(intent)  # who came to use it while it went
+            except IoError as error:
+                if error.written:  # it is there, so sessions follow; the intent stays for if a power loss undoes it
+                    await self._adapt(intent)
+                raise
+            await self._adapt(intent)  # of a deletion: who came to use it while it went
         except CraftdError:
             if path is not None and self._table.find(self.id) is not None:
                 await self._drop(path)  # the definition is there still, and who asked is told
+            elif path is not None:
+                self.workspace.supervise(self._finish_later(intent, path))
             raise
         if path is not None:
             await self._drop(path)
@@ -209,13 +218,36 @@ class Reshaping:
             raise io_error(error) from error
 
     async def _drop(self, path: Path) -> None:
+        if not await self._removed(path):
+            self.workspace.supervise(self._remove_later(path))
+
+    async def _removed(self, path: Path) -> bool:
         try:
             await self.workspace.in_pool(intents.drop, path)
+        except FileNotFoundError:
+            return True
         except OSError as error:
-            log.warning("%s stays, and is looked at again by the next start: %s", path, error)
+            log.info("%s is not removed yet: %s", path, error)
+            return False
+        return True
+
+    async def _remove_later(self, path: Path) -> None:
+        async for _ in _again():
+            if await self._removed(path):
+                return
+
+    async def _finish_later(self, intent: Intent, path: Path) -> None:
+        """The definition has changed: nobody can ask for the rest any more, so it is tried until the disk takes it."""
+        async for _ in _again():
+            try:
+                await self.finish(intent, path)
+            except CraftdError as error:
+                log.info("%s is not finished yet: %s", path, error)
+            else:
+                return
 
     async def finish(self, intent: Intent, path: Path) -> None:
-        """Do the rest of what an earlier daemon began."""
+        """Do the rest of what was begun."""
         known = self.workspace.has(intent.noun, intent.to) if intent.to is not None else True
         if intent.verb == "rename":
             if not known and not self.workspace.has(intent.noun, self.id):
@@ -233,6 +265,15 @@ class Reshaping:
             await self._drop(path)
             return
         await self._carry_out(intent, path)
+
+
+async def _again() -> AsyncIterator[None]:
+    """Waits longer and longer for the next try of what the disk refused."""
+    wait = AGAIN_SECONDS
+    while True:
+        await asyncio.sleep(wait)
+        yield
+        wait = min(2 * wait, AGAIN_SECONDS_MOST)
 
 
 async def finish_all(workspace: Workspace) -> None:

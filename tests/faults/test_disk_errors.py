@@ -18,6 +18,7 @@ from attrs import field, frozen
 
 from craftd.model.records import Record
 from craftd.store import disk
+from craftd.workspace import reshaping
 from craftd.workspace import workspace as workspaces
 from craftd.workspace.messages import AppendMessages
 from craftd.workspace.sessions import SessionUnit
@@ -201,6 +202,56 @@ async def test_a_prepared_rewrite_may_fail_anywhere(
     breaker = Breaker(monkeypatch)
     async with Served.start(tmp_path) as served:
         assert await failures(served, breaker, CHANGES[change], errno.ENOSPC, torn=True) == []
+
+
+OF_MANY: dict[str, tuple[str, Callable[[int], Record], Record]] = {
+    "labels/delete": ("labels", lambda n: {"id": f"r{n}"}, {"labels": None}),
+    "labels/rename": ("labels", lambda n: {"id": f"r{n}", "newId": f"new-{n}"}, {"labels": ["new-{n}"]}),
+    "projects/delete": ("projects", lambda n: {"id": f"proj_{n}"}, {"projectId": None}),
+}
+"""Changes of a definition that reach into sessions: the noun, the params, what the session has at the end."""
+
+
+@pytest.mark.parametrize("method", OF_MANY)
+@pytest.mark.usefixtures("run_time", "quick")
+async def test_a_full_disk_in_a_change_of_many_is_answered_truly_and_the_next_try_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.setattr(reshaping, "AGAIN_SECONDS", 0)
+    noun, asked, end = OF_MANY[method]
+    breaker = Breaker(monkeypatch)
+    failed = 0
+    async with Served.start(tmp_path) as served:
+        for step in range(200):
+            for made, params in LABEL if noun == "labels" else PROJECT:
+                await served.call(made, **params(step))
+            bound = {"labels": [f"r{step}"]} if noun == "labels" else {"projectId": f"proj_{step}"}
+            await served.call("sessions/create", id=f"s{step}", value={"name": "Bound", **bound})
+            await served.wire.call("daemon/release")
+            await served.call("daemon/sync", workspace=served.workspace.id)
+            served.follow()
+            breaker.arm(step, errno.ENOSPC, torn=True)
+            answer = await attempt(served, method, scoped(method, asked(step)))
+            reached = breaker.calls[step] if len(breaker.calls) > step else None
+            breaker.disarm()
+            failed += answer != "done"
+            state, problems = await served.check(litter_allowed=reached in REMOVING)
+            assert problems == [], (step, reached)
+            if answer != "done":
+                again = await attempt(served, method, scoped(method, asked(step)))
+                assert again in ("done", "NotFound"), (step, reached, answer)
+                while again == "NotFound" and list((served.base / "cfg/craftd/intents").glob("*")):
+                    await served.call("daemon/sync", workspace=served.workspace.id)  # it finishes by itself
+                state, problems = await served.check(litter_allowed=reached in REMOVING)
+                assert problems == [], (step, reached)
+            value = state["sessions"][f"s{step}"][1]
+            [(name, left)] = end.items()
+            wanted = left and [entry.format(n=step) for entry in left]
+            assert (value.get(name) or None) == wanted, (step, reached, answer)
+            assert asked(step)["id"] not in state[noun], (step, reached, answer)
+            if reached is None:
+                break
+    assert failed > 10
 
 
 @pytest.mark.usefixtures("run_time", "quick")
