@@ -7,6 +7,7 @@ from __future__ import annotations
 
 KEYED = frozenset(
     {
+        "bundles/import",
         "credentials/delete",
         "credentials/set",
         "files/delete",
@@ -51,6 +52,8 @@ KEYED = frozenset(
 
 READS = frozenset(
     {
+        "blobs/read",
+        "bundles/export",
         "credentials/list",
         "credentials/status",
         "daemon/hello",

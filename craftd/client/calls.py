@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from craftd.client.shapes import (
         Appended,
+        BlobRange,
         Checked,
         Committed,
         Content,
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
         CredentialsStatus,
         Evaluated,
         Events,
+        ExportedBundle,
         FileRange,
         Got,
         GotSession,
         Hello,
+        ImportedBundle,
         Issues,
         Item,
         Page,
@@ -105,6 +108,27 @@ class BlobsCalls(Noun):
             },
         )
 
+    async def read(
+        self,
+        *,
+        blob: str,
+        offset: int | None = None,
+        length: int | None = None,
+    ) -> BlobRange:
+        """A range of a blob, 1 MiB at most; it stays until it is deleted or idle for five minutes.
+
+        offset: Bytes.
+        """
+        result: BlobRange = await self._door.call(
+            "blobs/read",
+            {
+                "blob": blob,
+                "offset": offset,
+                "length": length,
+            },
+        )
+        return result
+
     async def write(
         self,
         *,
@@ -123,6 +147,65 @@ class BlobsCalls(Noun):
                 "offset": offset,
                 "data": data,
             },
+        )
+        return result
+
+
+class BundlesCalls(Noun):
+    """The methods `bundles/...`."""
+
+    __slots__ = ()
+
+    async def export(
+        self,
+        *,
+        workspace: str | None = None,
+        sources: Sequence[str] | Literal["all"] | None = None,
+        skills: Sequence[str] | Literal["all"] | None = None,
+        automations: Sequence[str] | Literal["all"] | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> ExportedBundle:
+        """Put resources into a bundle, without secrets. Sources and skills are named by their folders.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: ExportedBundle = await self._door.call(
+            "bundles/export",
+            {
+                "workspace": workspace,
+                "sources": sources,
+                "skills": skills,
+                "automations": automations,
+            },
+            on_progress=on_progress,
+        )
+        return result
+
+    async def import_(
+        self,
+        *,
+        content: Content,
+        workspace: str | None = None,
+        key: str | None = None,
+        on_conflict: Literal["skip", "overwrite", "rename"] | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> ImportedBundle:
+        """Bring in what a bundle holds: each resource whole or not at all, one after the other.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        on_conflict: With a resource whose id is taken. What is overwritten goes into the trash, with the
+        source's credentials.
+        """
+        result: ImportedBundle = await self._door.call(
+            "bundles/import",
+            {
+                "content": content,
+                "workspace": workspace,
+                "key": key,
+                "onConflict": on_conflict,
+            },
+            on_progress=on_progress,
         )
         return result
 
@@ -2639,6 +2722,7 @@ class Calls:
 
     def __init__(self, door: Door) -> None:
         self.blobs = BlobsCalls(door)
+        self.bundles = BundlesCalls(door)
         self.credentials = CredentialsCalls(door)
         self.daemon = DaemonCalls(door)
         self.events = EventsCalls(door)

@@ -41,6 +41,15 @@ class Batch(TypedDict):
     size: int
 
 
+class BlobRange(TypedDict):
+    """data: base64. size: bytes of the whole blob. eof: this reaches its end."""
+
+    data: str
+    offset: int
+    size: int
+    eof: bool
+
+
 class Changed(TypedDict):
     """One changed record and its version now."""
 
@@ -154,6 +163,15 @@ class Events(TypedDict):
     status: Literal["ok", "stale"]
 
 
+class ExportedBundle(TypedDict):
+    """blob: for `blobs/read`. size: bytes. warnings: what is not in the bundle, and why."""
+
+    blob: str
+    size: int
+    sha256: str
+    warnings: list[Issue]
+
+
 class ExpressionFault(TypedDict):
     """code: syntax, unknown-function, type, bad-pattern or too-slow. offset: characters before the place to
     blame.
@@ -162,6 +180,15 @@ class ExpressionFault(TypedDict):
     code: str
     message: str
     offset: int
+
+
+class FailedResource(TypedDict):
+    """error: as of an answer, by name. issues: where it is not valid."""
+
+    id: str
+    error: str
+    message: str
+    issues: NotRequired[list[Issue]]
 
 
 class FileRange(TypedDict):
@@ -202,6 +229,25 @@ class Hello(TypedDict):
     configDir: str
     readOnly: bool
     clients: int
+
+
+class ImportedBundle(TypedDict):
+    """"""
+
+    epoch: str
+    revision: int
+    sources: ImportedResources
+    skills: ImportedResources
+    automations: ImportedResources
+
+
+class ImportedResources(TypedDict):
+    """Ids as in the bundle, in its order. renamed: of those imported, which got another one."""
+
+    imported: NotRequired[list[str]]
+    skipped: NotRequired[list[str]]
+    failed: NotRequired[list[FailedResource]]
+    renamed: NotRequired[list[RenamedResource]]
 
 
 class Issue(TypedDict):
@@ -285,6 +331,13 @@ class Renamed(TypedDict):
     item: Item
     changed: bool
     sessions: int
+
+
+class RenamedResource(TypedDict):
+    """id: in the bundle. new_id: here."""
+
+    id: str
+    newId: str
 
 
 class Revealed(TypedDict):

@@ -185,6 +185,31 @@ class Blobs:
         with self._used(owner, blob):
             return await asyncio.wrap_future(blob.later(self.pool, partial(blob.put, offset, piece)))
 
+    async def keep(self, owner: Connection, data: bytes) -> Blob:
+        """A blob that holds *data*, for *owner* to read."""
+        blob = self.create(owner, len(data), hashlib.sha256(data).hexdigest())
+        with self._used(owner, blob):
+            await asyncio.wrap_future(blob.later(self.pool, partial(blob.put, 0, data)))
+        return blob
+
+    async def read(self, owner: Connection, id: str, offset: int, length: int | None) -> tuple[bytes, int]:
+        """Bytes of a blob, once what was asked for before is done, and how many it has."""
+        blob = self._find(owner, id)
+        if offset < 0:
+            raise InvalidParams.of("offset", "must not be negative")
+        if length is not None and not 0 < length <= CHUNK_BYTES:
+            raise InvalidParams.of("length", f"must be from 1 to {CHUNK_BYTES}")
+
+        def work() -> tuple[bytes, int]:
+            fd = disk.open_read(blob.path)
+            try:
+                return os.pread(fd, length or CHUNK_BYTES, offset), os.fstat(fd).st_size
+            finally:
+                disk.close(fd)
+
+        with self._used(owner, blob):
+            return await asyncio.wrap_future(blob.later(self.pool, work))
+
     def delete(self, owner: Connection, id: str) -> None:
         blob = self._find(owner, id)
         if blob.users:

@@ -322,16 +322,60 @@ def leftovers(folder: Path) -> list[Path]:
 def create_folder(path: Path, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
     """Make the folder *path* with *files* (name -> content) and *folders*, all of it or nothing, durably.
 
-    A file may lie in one of the folders. It is built beside under a dot name and then moved in, so nobody ever sees
-    half of it.
+    A file may lie in a folder, named or not. It is built beside under a dot name and then moved in, so nobody ever
+    sees half of it.
     Raises: FileExistsError if the name is taken. OSError: nothing is there. DirectoryNotFlushed: it is there, but not
     yet safe.
     """
+    staged = _built(path, files, folders)
+    try:
+        disk.move_folder(staged, path)
+    except BaseException:
+        discard(staged)
+        raise
+    flush_names(path)
+
+
+def replace_folder(path: Path, files: Mapping[str, bytes], kept: Path) -> None:
+    """`create_folder` in the place of the folder *path*, which is called *kept* from then on.
+
+    Where the system can exchange names, one of the two is there at every moment.
+    Raises: ForeignWrite if *path* went meanwhile. OSError: the old one is there.
+    """
+    staged = _built(path, files, ())
+    try:
+        exchanged = disk.exchange(staged, path)
+        if not exchanged:
+            disk.move_folder(path, kept)
+    except BaseException as error:
+        discard(staged)
+        if isinstance(error, FileNotFoundError):
+            raise ForeignWrite(path) from None
+        raise
+    try:
+        disk.move_folder(staged, kept if exchanged else path)
+    except BaseException:
+        # Should the disk refuse this too, nothing of either is removed.
+        if exchanged:
+            disk.exchange(staged, path)
+        else:
+            disk.move_folder(kept, path)
+        discard(staged)
+        raise
+    flush_names(path, kept)
+
+
+def _built(path: Path, files: Mapping[str, bytes], folders: tuple[str, ...]) -> Path:
+    """A folder beside *path*, complete and flushed but for its name. OSError: nothing is left."""
     staged = temporary_beside(path)
+    made = {staged: None}
     disk.make_directory(staged)
     try:
-        for name in folders:
-            disk.make_directory(staged / name)
+        for folder in (*(staged / name for name in folders), *((staged / name).parent for name in files)):
+            for one in reversed((folder, *folder.parents)):
+                if staged in one.parents and one not in made:
+                    disk.make_directory(one)
+                    made[one] = None
         for name, data in files.items():
             fd = disk.create(staged / name)
             try:
@@ -339,13 +383,14 @@ def create_folder(path: Path, files: Mapping[str, bytes], folders: tuple[str, ..
                 disk.flush_full(fd)
             finally:
                 disk.close(fd)
-        for folder in (*{(staged / name).parent for name in files} - {staged}, staged):
-            disk.flush_directory(folder)
-        disk.move_folder(staged, path)
+        full = {one.parent for one in (*made, *(staged / name for name in files))} | {staged}
+        for folder in reversed(made):
+            if folder in full:
+                disk.flush_directory(folder)
     except BaseException:
         discard(staged)
         raise
-    flush_names(path)
+    return staged
 
 
 def _stat(path: Path) -> os.stat_result | None:

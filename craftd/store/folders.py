@@ -100,6 +100,38 @@ class Folders:
         contents = self._contents(root, key, document, id, new)
         return self._write(root, key, document, contents)
 
+    def incoming(self, root: Path, key: str, contents: Mapping[str, bytes]) -> Document:
+        """What the folder *key* would be with *contents* (by path inside of it) and nothing else. Reads nothing."""
+        named = {f"{key}/{name}": contents.get(name) for name in (self.main, *self.texts.values())}
+        return evolve(self._document(root, key, named, {}), linked=False)
+
+    def install(
+        self, root: Path, key: str, document: Document | None, contents: Mapping[str, bytes], now: int
+    ) -> Document:
+        """Make *contents* all that the folder *key* holds; a folder that is there goes into the trash.
+
+        Raises: Forbidden (links), ForeignWrite, DirectoryNotFlushed, OSError: then what was there is there.
+        """
+        if document is not None:
+            files.require_unchanged(root, document.prints)
+        confine.check_writable(root, root / key / self.main)
+        files.make_folders(root / self.folder, root)
+        try:
+            if (root / key).exists():
+                atomic.replace_folder(root / key, contents, self._in_trash(root, key, now))
+            else:
+                atomic.create_folder(root / key, contents)
+        except FileExistsError:
+            raise ForeignWrite(root / key) from None
+        except DirectoryNotFlushed as error:
+            error.result = self._installed(root, key, contents)
+            raise
+        return self._installed(root, key, contents)
+
+    def _installed(self, root: Path, key: str, contents: Mapping[str, bytes]) -> Document:
+        document = self.incoming(root, key, contents)
+        return evolve(document, prints=_prints(root, document.content))
+
     def _contents(
         self, root: Path, key: str, document: Document | None, id: str, new: Record
     ) -> dict[str, bytes | None]:
@@ -200,14 +232,19 @@ class Folders:
             disk.remove(folder)
             atomic.flush_names(folder)
             return
+        target = self._in_trash(root, key, now)
+        disk.move_folder(folder, target)
+        atomic.flush_names(target, folder)
+
+    def _in_trash(self, root: Path, key: str, now: int) -> Path:
+        """A free name in the trash, which is there."""
         files.make_folders(root / TRASH, root)
-        wanted = root / TRASH / f"{now}-{self.noun.name}-{folder.name}"
+        wanted = root / TRASH / f"{now}-{self.noun.name}-{key.rpartition('/')[2]}"
         target, count = wanted, 1
         while target.exists():
             count += 1
             target = wanted.with_name(f"{wanted.name}-{count}")
-        disk.move_folder(folder, target)
-        atomic.flush_names(target, folder)
+        return target
 
     # -- from bytes to a document --
 

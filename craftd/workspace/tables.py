@@ -18,6 +18,7 @@ from craftd.store import atomic
 from craftd.store.atomic import DirectoryNotFlushed, Fingerprint
 from craftd.store.entries import Entries, Moves
 from craftd.store.files import Document, Shelf
+from craftd.store.folders import Folders
 from craftd.store.locate import ABSENCE_MS
 from craftd.workspace.commit import Unit
 from craftd.workspace.index import Index
@@ -95,6 +96,8 @@ class DocumentUnit(Unit):
     renames: dict[str, str] = field(factory=dict)
     order: dict[str | None, list[str]] = field(factory=dict)
     _confirm: bool = False
+    _incoming: tuple[Document, Mapping[str, bytes]] | None = None
+    _late: list[Change] = field(factory=list)
     _hidden: frozenset[str] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -125,6 +128,11 @@ class DocumentUnit(Unit):
             for parent, ids in self.order.items()
         }
 
+    def stage_folder(self, document: Document, contents: Mapping[str, bytes]) -> None:
+        """Stage that *contents* become all that its folder holds: *document*."""
+        self.staged = dict(document.records)
+        self._incoming = document, contents
+
     def stage_order(self, parent: str | None, ids: Sequence[str]) -> None:
         self.order[parent] = list(ids)
 
@@ -136,7 +144,7 @@ class DocumentUnit(Unit):
 
     @property
     def dirty(self) -> bool:
-        return bool(self.staged or self.order or self._confirm)
+        return bool(self.staged or self.order or self._confirm or self._incoming)
 
     def confirm(self) -> None:
         """Somebody is about to be told that it is stored as it is, whoever wrote it."""
@@ -221,13 +229,16 @@ class DocumentUnit(Unit):
         return document_issues(self.table, self.key, self.document, self._hidden)
 
     def _row(self, id: str, value: Record, place: int = 0) -> PlainRow:
-        document = self.document or Document(key=self.key)
+        incoming = None if self._incoming is None else self._incoming[0]
+        document = incoming or self.document or Document(key=self.key)
         return row_of(self.noun, id, self.key, value, document, place)
 
     def row(self, id: str) -> PlainRow:
         return self._row(id, self.records()[id])
 
     def write(self) -> None:
+        if self._incoming is not None:
+            self._install(self._incoming[1])
         changes = {
             id: value
             for id, value in self.staged.items()
@@ -246,6 +257,23 @@ class DocumentUnit(Unit):
             self.table.safe[self.key] = dict(self._prints)
         self.discard()
 
+    def _install(self, contents: Mapping[str, bytes]) -> None:
+        """What else is staged comes on top."""
+        assert isinstance(self.table.shelf, Folders)
+        staged, before = dict(self.staged), self._issues()
+        try:
+            self._settle(self.table.shelf.install(self.root, self.key, self.document, contents, self.facts.now))
+        except DirectoryNotFlushed as error:
+            self._settle(error.result)
+            raise
+        self.staged = staged
+        self.table.safe[self.key] = dict(self._prints)
+        self._late = issue_changes(before, self._issues())
+
+    def told_late(self) -> list[Change]:
+        late, self._late = self._late, []
+        return late
+
     def _save(self, changes: Mapping[str, Record | None]) -> Document | None:
         shelf = self.table.shelf
         if isinstance(shelf, Entries):
@@ -263,6 +291,7 @@ class DocumentUnit(Unit):
         self.renames.clear()
         self.order.clear()
         self._confirm = False
+        self._incoming = None
 
     def publish(self) -> None:
         self._show_document()

@@ -42,6 +42,7 @@ from craftd.store.locks import FolderLock
 from craftd.store.machine import Machine
 from craftd.store.transcript import Stale, Transcript
 from craftd.workspace import cache, foreign
+from craftd.workspace.bundles import AUTOMATIONS, AutomationsUnit
 from craftd.workspace.commit import Commit, Done, Planned, Unit
 from craftd.workspace.debts import Debt
 from craftd.workspace.eyes import Eyes
@@ -500,6 +501,8 @@ class Workspace:
             raise NotFound(Ref("workspaces", self.id))
         if key.startswith(FILES):
             return FileUnit(key, self.ground(), self.files)
+        if key == AUTOMATIONS:
+            return AutomationsUnit(self.place.root)
         if key.startswith(SESSIONS):
             id = key.removeprefix(SESSIONS)
             return SessionUnit(

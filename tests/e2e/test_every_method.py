@@ -5,6 +5,7 @@ A method that is added must get its line in `WELL`; what can be wrong with its p
 
 from __future__ import annotations
 
+import json
 import types
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
@@ -169,6 +170,21 @@ async def blob(scene: Scene) -> Params:
     return {"blob": (await scene.client.call("blobs/create", {"size": 3}))["blob"]}
 
 
+async def some_bytes(scene: Scene) -> Params:
+    made = await blob(scene)
+    await scene.client.call("blobs/write", {**made, "offset": 0, "data": "YWJj"})
+    return made
+
+
+async def some_resources(scene: Scene) -> Params:
+    return {"sources": [await scene.record("sources")], "skills": "all", "automations": "all"}
+
+
+async def a_bundle(scene: Scene) -> Params:
+    text = json.dumps({"version": 1, "exportedAt": 1, "resources": {"skills": []}, "sourceWorkspace": scene.name})
+    return {"content": {"text": text}, "key": scene.key}
+
+
 async def credential(scene: Scene) -> Params:
     id = f"llm_api_key::{scene.name}"
     await scene.client.call("credentials/set", {"id": id, "value": {"value": "hush"}})
@@ -264,7 +280,10 @@ WELL: dict[str, Prepare] = {
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
     "blobs/create": nothing,
     "blobs/delete": blob,
+    "blobs/read": some_bytes,
     "blobs/write": piece,
+    "bundles/export": some_resources,
+    "bundles/import": a_bundle,
     "credentials/delete": old_credential,
     "credentials/list": nothing,
     "credentials/reveal": credential,
@@ -389,6 +408,8 @@ def another(well: Params) -> Params:
     """What makes another change of *well*."""
     if "value" in well:
         return {"value": {**well["value"], "name": "Another"}}
+    if set(well) == {"content", "key"}:
+        return {"content": {"text": "another"}}
     lists = ("sessions", "ids")
     name = next(name for name in ("id", "session", "path", *lists) if name in well)
     return {name: ["another"] if name in lists else "another"}

@@ -5,6 +5,7 @@ to clients and on disk stays one and the same; and the next try works.
 from __future__ import annotations
 
 import asyncio
+import base64
 import errno
 import json
 import shutil
@@ -69,6 +70,18 @@ def at_an_empty_folder(served: Served, n: int) -> Record:
     return {"id": f"w{n}", "value": {"path": str(path)}}
 
 
+def bundle(n: int, text: str) -> Record:
+    """With one source, as content."""
+    config = {**SOURCE_VALUE, "id": "s", "slug": f"r{n}", "enabled": True, "provider": "p", "tagline": text}
+    files = [
+        {"relativePath": path, "contentBase64": base64.b64encode(text.encode()).decode(), "size": len(text)}
+        for path in ("guide.md", "docs/deep/a.txt")
+    ]
+    del config["guide"]
+    source = {"slug": f"r{n}", "config": config, "files": files}
+    return {"text": json.dumps({"version": 1, "exportedAt": 1, "resources": {"sources": [source]}})}
+
+
 CHANGES = {
     "a new session": Change("sessions/create", lambda _, n: {"id": f"s{n}", "value": {"name": "New"}}),
     "an append": Change("messages/append", lambda _, n: {"session": f"s{n}", "messages": messages("m2")}, WITH_MESSAGE),
@@ -101,6 +114,10 @@ CHANGES = {
         "sources/update",
         lambda _, n: {"id": f"r{n}", "patch": {"unset": ["/guide"], "set": {"tagline": "New"}}},
         SOURCE,
+    ),
+    "an imported source": Change("bundles/import", lambda _, n: {"content": bundle(n, "New")}),
+    "an imported source in the place of another": Change(
+        "bundles/import", lambda _, n: {"content": bundle(n, "New"), "onConflict": "overwrite"}, SOURCE
     ),
     "a changed skill": Change("skills/update", setting("r", description="New", content="New"), SKILL),
     "other rules": Change(

@@ -216,3 +216,17 @@ def test_a_power_cut_leaves_no_half_folder(tmp_path: Path, monkeypatch: pytest.M
         assert outage.tree.get("s", whole) == whole
         assert not outage.marks or "s" in outage.tree
     assert any(outage.tree.get("s", whole) != whole for outage in recorder.outages(honest=False))
+
+
+def test_a_power_cut_leaves_the_old_folder_or_the_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root := tmp_path / "skills").mkdir()
+    atomic.create_folder(root / "s", {"SKILL.md": b"old", "old.txt": b"o"})
+    with monkeypatch.context() as patched:
+        recorder = Recorder(patched, root)
+        atomic.replace_folder(root / "s", {"SKILL.md": b"new", "docs/a.txt": b"a"}, root / "kept")
+        recorder.mark("done")
+    old, new = {"SKILL.md": b"old", "old.txt": b"o"}, {"SKILL.md": b"new", "docs": {"a.txt": b"a"}}
+    for outage in recorder.outages():
+        assert outage.tree.get("s") == new if outage.marks else outage.tree.get("s") in (old, new)
+        assert old in outage.tree.values()
+    assert any(outage.tree.get("s") not in (old, new) for outage in recorder.outages(honest=False))

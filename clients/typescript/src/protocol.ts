@@ -23,6 +23,14 @@ export interface Batch {
   size: number;
 }
 
+/** data: base64. size: bytes of the whole blob. eof: this reaches its end. */
+export interface BlobRange {
+  data: string;
+  offset: number;
+  size: number;
+  eof: boolean;
+}
+
 /** One changed record and its version now. */
 export interface Changed {
   id: string;
@@ -123,11 +131,27 @@ export interface Events {
   status: "ok" | "stale";
 }
 
+/** blob: for `blobs/read`. size: bytes. warnings: what is not in the bundle, and why. */
+export interface ExportedBundle {
+  blob: string;
+  size: number;
+  sha256: string;
+  warnings: Issue[];
+}
+
 /** code: syntax, unknown-function, type, bad-pattern or too-slow. offset: characters before the place to blame. */
 export interface ExpressionFault {
   code: string;
   message: string;
   offset: number;
+}
+
+/** error: as of an answer, by name. issues: where it is not valid. */
+export interface FailedResource {
+  id: string;
+  error: string;
+  message: string;
+  issues?: Issue[];
 }
 
 /** length: bytes of the file that *data* stands for. eof: it reaches the end. Unchanged: only version. */
@@ -164,6 +188,22 @@ export interface Hello {
   configDir: string;
   readOnly: boolean;
   clients: number;
+}
+
+export interface ImportedBundle {
+  epoch: string;
+  revision: number;
+  sources: ImportedResources;
+  skills: ImportedResources;
+  automations: ImportedResources;
+}
+
+/** Ids as in the bundle, in its order. renamed: of those imported, which got another one. */
+export interface ImportedResources {
+  imported?: string[];
+  skipped?: string[];
+  failed?: FailedResource[];
+  renamed?: RenamedResource[];
 }
 
 /** One thing that is wrong with a value or a file; what every validator returns. */
@@ -247,6 +287,12 @@ export interface Renamed {
   item: Item;
   changed: boolean;
   sessions: number;
+}
+
+/** id: in the bundle. new_id: here. */
+export interface RenamedResource {
+  id: string;
+  newId: string;
 }
 
 /** value: as stored, the secret with it. */
@@ -377,6 +423,16 @@ export interface Methods {
     };
     result: null;
   };
+  /** A range of a blob, 1 MiB at most; it stays until it is deleted or idle for five minutes. */
+  "blobs/read": {
+    params: {
+      blob: string;
+      /** Bytes. */
+      offset?: number;
+      length?: number;
+    };
+    result: BlobRange;
+  };
   /** Stage one piece; writing a range again is allowed. */
   "blobs/write": {
     params: {
@@ -386,6 +442,32 @@ export interface Methods {
       data: string;
     };
     result: WrittenBlob;
+  };
+  /** Put resources into a bundle, without secrets. Sources and skills are named by their folders. */
+  "bundles/export": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      sources?: string[] | "all";
+      skills?: string[] | "all";
+      automations?: string[] | "all";
+      workDoneToken?: number | string;
+    };
+    result: ExportedBundle;
+  };
+  /** Bring in what a bundle holds: each resource whole or not at all, one after the other. */
+  "bundles/import": {
+    params: {
+      content: Content;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** With a resource whose id is taken. What is overwritten goes into the trash, with the source's credentials. */
+      onConflict?: "skip" | "overwrite" | "rename";
+      workDoneToken?: number | string;
+    };
+    result: ImportedBundle;
   };
   /** Remove a credential from the file; nobody who issued it is told. */
   "credentials/delete": {
@@ -1946,6 +2028,7 @@ export const ERROR_CODES = {
 
 /** Methods that take a `key`: the same change sent again with the same key is made once. */
 export const KEYED: ReadonlySet<string> = new Set([
+  "bundles/import",
   "credentials/delete",
   "credentials/set",
   "files/delete",
@@ -1988,6 +2071,8 @@ export const KEYED: ReadonlySet<string> = new Set([
 
 /** Methods that change nothing: asking again is harmless. */
 export const READS: ReadonlySet<string> = new Set([
+  "blobs/read",
+  "bundles/export",
   "credentials/list",
   "credentials/status",
   "daemon/hello",

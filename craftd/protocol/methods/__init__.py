@@ -6,6 +6,7 @@ from craftd.model.nouns import NOUNS
 from craftd.protocol import contract
 from craftd.protocol.methods import (
     blobs,
+    bundles,
     credentials,
     daemon,
     events,
@@ -29,6 +30,7 @@ contract.derive(NOUNS, REGISTRY)
 
 __all__ = [
     "blobs",
+    "bundles",
     "credentials",
     "daemon",
     "events",

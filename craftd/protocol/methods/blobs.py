@@ -76,3 +76,24 @@ class DeleteBlob(_BlobChange):
     """Drop a blob that will not be used."""
 
     blob: str
+
+
+@frozen(kw_only=True)
+class BlobRange:
+    """data: base64. size: bytes of the whole blob. eof: this reaches its end."""
+
+    data: str
+    offset: int
+    size: int
+    eof: bool
+
+
+@method("blobs/read", result=BlobRange, right="read")
+@frozen(kw_only=True)
+class ReadBlob:
+    """A range of a blob, 1 MiB at most; it stays until it is deleted or idle for five minutes."""
+
+    blob: str
+    offset: int = 0
+    """Bytes."""
+    length: int | None = None

@@ -2,6 +2,7 @@
 
 from craftd.server.handlers import (
     blobs,
+    bundles,
     credentials,
     daemon,
     events,
@@ -21,6 +22,7 @@ from craftd.server.handlers import (
 
 __all__ = [
     "blobs",
+    "bundles",
     "credentials",
     "daemon",
     "events",
