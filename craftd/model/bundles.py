@@ -272,7 +272,9 @@ def source(config: Record) -> tuple[Record, list[str]]:
         kept, found = _changed(kept, path, _bare)
         stripped += [".".join(path)] if found else []
     kept, found = _changed(kept, ("mcp", "args"), _without_secret_words)
-    return kept, stripped + (["mcp.args"] if found else [])
+    stripped += ["mcp.args"] if found else []
+    kept = _without_secrets(kept, "", stripped)
+    return kept, stripped
 
 
 _SECRET_PLACES: Final = (
@@ -283,6 +285,7 @@ _SECRET_PLACES: Final = (
     ("mcp", "headers"),
     ("api", "defaultHeaders"),
     ("api", "testEndpoint", "headers"),
+    ("api", "testEndpoint", "body"),
     ("api", "renewEndpoint", "headers"),
     ("api", "renewEndpoint", "body"),
 )
@@ -292,6 +295,30 @@ _ADDRESSES: Final = (
     ("api", "oauth", "authorizationUrl"),
     ("api", "oauth", "tokenUrl"),
 )
+
+
+_SECRET_MEMBER: Final = re.compile(
+    r".*(?:secret|passw(?:or)?d|passphrase|api[-_]?key|private[-_]?key|access[-_]?key|access[-_]?token|refresh[-_]?token"
+    r"|credential|bearer)s?|token|auth|authorization|cookie",
+    re.IGNORECASE,
+)
+"""Names of members, and of parts of a query, whose text is a secret wherever they stand."""
+
+
+def _without_secrets(value: Any, path: str, stripped: list[str]) -> Any:
+    """*value* without members that are called like a secret and are text; templates (`${NAME}`) are none."""
+    if isinstance(value, list):
+        return [_without_secrets(inner, f"{path}.{index}", stripped) for index, inner in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for name, member in value.items():
+        place = f"{path}.{name}" if path else name
+        if isinstance(member, str) and member and "$" not in member and _SECRET_MEMBER.fullmatch(name):
+            stripped.append(place)
+        else:
+            kept[name] = _without_secrets(member, place, stripped)
+    return kept
 
 
 def _without(value: Record, path: tuple[str, ...]) -> tuple[Record, bool]:
@@ -321,14 +348,19 @@ def _changed(value: Record, path: tuple[str, ...], change: Callable[[Any], Any])
 
 
 def _bare(address: Any) -> Any:
-    """*address* without a user and password."""
-    if not isinstance(address, str) or "@" not in address:
+    """*address* without a user and password, and without what its query calls a secret."""
+    if not isinstance(address, str) or not any(char in address for char in "@?"):
         return address
     try:
         parts = urlsplit(address)
     except ValueError:
         return ""
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    pieces = parts.query.split("&")
+    kept = [piece for piece in pieces if "$" in piece or not _SECRET_MEMBER.fullmatch(piece.partition("=")[0])]
+    host = parts.netloc.rpartition("@")[2]
+    if host == parts.netloc and kept == pieces:
+        return address
+    return urlunsplit(parts._replace(netloc=host, query="&".join(kept)))
 
 
 def _without_secret_words(words: Any) -> Any:

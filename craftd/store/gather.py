@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from craftd.errors import TooLarge
@@ -28,6 +28,26 @@ def gather(folder: Path, room: int) -> tuple[dict[str, bytes], list[str]]:
             raise TooLarge("a bundle", bundles.LARGEST)
         found[path] = atomic.read(folder / path)[0]
     return found, unfit
+
+
+def holds(folder: Path, contents: Mapping[str, bytes]) -> bool:
+    """Whether *folder* has exactly these files, by path, and nothing else: no link, no hidden file, no empty folder."""
+    found: set[str] = set()
+    try:
+        for above, folders, files in os.walk(folder, followlinks=False):
+            inside = os.path.relpath(above, folder)
+            paths = {os.path.normpath(os.path.join(inside, name)) for name in files}
+            if not (folders or files) or not paths <= contents.keys():
+                return False
+            found |= paths
+        return found == contents.keys() and all(_is(folder / path, data) for path, data in contents.items())
+    except OSError:
+        return False
+
+
+def _is(path: Path, data: bytes) -> bool:
+    status = os.lstat(path)
+    return stat.S_ISREG(status.st_mode) and status.st_size == len(data) and path.read_bytes() == data
 
 
 def _walk(folder: Path, above: str) -> Iterator[str]:

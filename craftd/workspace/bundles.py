@@ -18,7 +18,7 @@ from craftd.store import atomic, confine, files
 from craftd.store.atomic import DirectoryNotFlushed, Fingerprint, ForeignWrite
 from craftd.store.files import JsonForm
 from craftd.store.folders import Folders
-from craftd.store.gather import gather
+from craftd.store.gather import gather, holds
 from craftd.store.layout import SHELVES
 from craftd.workspace.changes import RecordCommit
 from craftd.workspace.commit import Commit, Planned, Unit
@@ -63,6 +63,9 @@ class ImportFolder(RecordCommit):
             raise Forbidden(f"{self.key} is a link: it is read, never written", path=self.key)
         if os.path.lexists(folder) and not self.overwrite:
             raise AlreadyExists(self.ref)
+        if holds(folder, self.contents) and self.id in unit.records():
+            unit.confirm()
+            return Planned(None)
         document = shelf.incoming(unit.root, self.key, self.contents)
         if not document.sound:
             raise ValidationFailed(document.issues, self.ref)
@@ -89,7 +92,9 @@ class ImportAutomations(Commit):
         self._refuse(bundles.errors_of_automations(value))
         merged = bundles.merge(value, self.them, self.on_conflict, lambda: f"{self.pick(16**6):06x}")
         self._refuse(bundles.errors_of_automations(merged.value))
-        if merged.imported:
+        if files.same(merged.value, value):
+            unit.confirmed = bool(merged.imported)
+        else:
             unit.staged = merged.value
         return Planned(merged)
 
@@ -105,6 +110,8 @@ class AutomationsUnit(Unit):
     root: Path
     key: str = AUTOMATIONS
     staged: Record | None = None
+    confirmed: bool = False
+    """Somebody is told that what is there is stored, whoever wrote it."""
     _data: bytes | None = None
     _print: Fingerprint | None = None
     _problem: str | None = None
@@ -115,7 +122,7 @@ class AutomationsUnit(Unit):
 
     @property
     def dirty(self) -> bool:
-        return self.staged is not None
+        return self.staged is not None or self.confirmed
 
     def refresh(self) -> list[Change]:
         self._data = self._print = self._problem = None
@@ -140,7 +147,10 @@ class AutomationsUnit(Unit):
         return value
 
     def write(self) -> None:
-        assert self.staged is not None
+        if self.staged is None:
+            atomic.make_safe(self.root, [self.path])
+            self.discard()
+            return
         data = JsonForm().format(self.staged, self._data)
         try:
             self._print = atomic.replace(self.path, data, expect=self._print)
@@ -152,7 +162,7 @@ class AutomationsUnit(Unit):
         self.discard()
 
     def discard(self) -> None:
-        self.staged = None
+        self.staged, self.confirmed = None, False
 
     def publish(self) -> None:
         pass

@@ -219,6 +219,10 @@ async def test_what_is_overwritten_is_a_change_of_its_record(daemon: Daemon, con
     assert client.order.index("skills/didChange") < len(client.order) - 2
     assert tree(daemon.base / "plain") == ["skills/tide/SKILL.md", "skills/tide/c.txt"]
     assert came["skills"]["imported"] == ["tide"]
+    same = snapshot(daemon.base / "plain")
+    again = await bring_in(client, "plain", other, onConflict="overwrite")
+    assert (again["skills"]["imported"], again["revision"]) == (["tide"], came["revision"])
+    assert snapshot(daemon.base / "plain") == same
     await client.call(
         "skills/update", {"workspace": "plain", "id": "tide", "patch": {"set": {"description": "another"}}}
     )
@@ -305,6 +309,9 @@ async def test_automations_come_in_all_or_none(daemon: Daemon, connect: Connect)
     came = await bring_in(client, "auto", holding(automations=[one("c"), one("d", matcher="(")]))
     assert [failed["id"] for failed in came["automations"]["failed"]] == ["c", "d"]
     assert file.read_bytes() == before
+    file.write_text(json.dumps(json.loads(before)))
+    await bring_in(client, "auto", holding(automations=[one("a")]), onConflict="overwrite")
+    assert file.read_text() == json.dumps(json.loads(before))
     await bring_in(client, "auto", holding(automations=[one("a", "LabelAdd")]), onConflict="overwrite")
     events = json.loads(file.read_bytes())["automations"]
     assert {event: [matcher["id"] for matcher in them] for event, them in events.items()} == {

@@ -86,6 +86,38 @@ def test_what_leaves_has_no_secret_in_any_place_made_for_one() -> None:
     assert bundles.source(kept) == (kept, [])
 
 
+@pytest.mark.parametrize(
+    ("config", "path"),
+    [
+        ({"api": {"oauth": {"extraParams": {"client_secret": "hush"}}}}, "api.oauth.extraParams.client_secret"),
+        ({"x-own": [{"apiKey": "hush"}]}, "x-own.0.apiKey"),
+        ({"mcp": {"url": "https://x.test/?a=1&api_key=hush#f"}}, "mcp.url"),
+        ({"api": {"baseUrl": "https://hush@x.test"}}, "api.baseUrl"),
+        ({"password": "hush"}, "password"),
+    ],
+)
+def test_what_is_called_a_secret_stays_wherever_it_stands(config: Any, path: str) -> None:
+    kept, stripped = bundles.source(config)
+    assert stripped == [path]
+    assert "hush" not in json.dumps(kept)
+
+
+def test_what_only_speaks_of_secrets_leaves() -> None:
+    api = {
+        "authType": "bearer",
+        "oauth": {"tokenUrl": "https://x.test/t?x=1", "clientId": "c"},
+        "renewEndpoint": {"path": "/r", "tokenField": "access_token"},
+        "headerNames": ["X-Token"],
+    }
+    config = {
+        "type": "api",
+        "api": api,
+        "x-own": {"token": "${TOKEN}", "authorization": True},
+        "isAuthenticated": False,
+    }
+    assert bundles.source(config) == ({**config, "connectionStatus": "needs_auth"}, [])
+
+
 def test_automations_leave_with_their_ids_and_without_what_signs_them_in() -> None:
     them = list(bundles.automations_of(AURORA))
     assert [[one.id, one.event] for one in them] == TABLES["exportAutomations"]["ids"]
