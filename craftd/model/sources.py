@@ -150,6 +150,28 @@ def touch(value: Record, facts: Facts) -> Record:
     return {**value, "updatedAt": facts.now}
 
 
+def authentication(config: Record) -> str | None:
+    """`authType` of the block that counts, the one of its type; None where nothing has to be shown."""
+    kind = config.get("type")
+    block = config.get(kind) if kind in ("mcp", "api") and isinstance(kind, str) else None
+    if not isinstance(block, dict) or (kind == "mcp" and block.get("transport") == "stdio"):
+        return None
+    wanted = block.get("authType")
+    return None if wanted == "none" or not isinstance(wanted, str) or not wanted else wanted
+
+
+def why_unusable(config: Record) -> str | None:
+    """disabled, or needs-authentication; None = a session can use it."""
+    if config.get("enabled") in (None, False, 0, ""):
+        return "disabled"
+    return "needs-authentication" if needs_authentication(config) else None
+
+
+def needs_authentication(config: Record) -> bool:
+    """Whether somebody has to sign in, or to give a secret, before it can be used."""
+    return authentication(config) is not None and config.get("isAuthenticated") is not True
+
+
 SOURCES = Noun(
     name="sources",
     id_pattern=re.compile(r"[a-z0-9][a-z0-9-]{0,199}", re.ASCII),

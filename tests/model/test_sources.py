@@ -1,0 +1,30 @@
+"""Which sources can be used, compared with what the app says of every recorded one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from craftd.model.sources import needs_authentication, why_unusable
+
+GOLDEN = Path(__file__).parents[1] / "golden/sources"
+RECORDED = [
+    (tree, one["folder"], one)
+    for tree, folders in json.loads((GOLDEN / "expected.json").read_bytes())["groups"].items()
+    for one in folders
+    if one.get("usable") is not None
+]
+
+ANOTHER_BLOCK = {"stdio-env-secret", "stdio-with-url", "two-blocks"}
+"""The app looks for an authType in blocks that are not of the source's type, and asks a stdio server for one."""
+
+
+@pytest.mark.parametrize(("tree", "folder", "expected"), RECORDED)
+def test_a_source_is_usable_as_in_the_app(tree: str, folder: str, expected: dict[str, Any]) -> None:
+    config = json.loads((GOLDEN / tree / "sources" / folder / "config.json").read_text("utf-8-sig"))
+    assert (why_unusable(config) is None) == (expected["usable"] or folder in ANOTHER_BLOCK)
+    if config.get("isAuthenticated") is not True and folder != "many-errors":  # an authType that does not exist
+        assert needs_authentication(config) == expected["needsAuthentication"]
