@@ -52,6 +52,7 @@ KEYED = frozenset(
 
 READS = frozenset(
     {
+        "automations/validate",
         "blobs/read",
         "bundles/export",
         "credentials/list",
@@ -85,6 +86,7 @@ READS = frozenset(
         "sources/list",
         "statuses/get",
         "statuses/list",
+        "tasks/validate",
         "views/evaluate",
         "views/get",
         "views/list",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Subscribed,
         Unread,
         Updated,
+        Validated,
         ValidatedSkill,
         WrittenBlob,
         WrittenFile,
@@ -69,6 +70,32 @@ class Noun:
 
     def __init__(self, door: Door) -> None:
         self._door = door
+
+
+class AutomationsCalls(Noun):
+    """The methods `automations/...`."""
+
+    __slots__ = ()
+
+    async def validate(
+        self,
+        *,
+        text: str,
+        workspace: str | None = None,
+    ) -> Validated:
+        """What is wrong with the text of an `automations.json`, beside the labels of the workspace; nothing is
+        stored.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Validated = await self._door.call(
+            "automations/validate",
+            {
+                "text": text,
+                "workspace": workspace,
+            },
+        )
+        return result
 
 
 class BlobsCalls(Noun):
@@ -2336,6 +2363,34 @@ class StatusesCalls(Noun):
         return result
 
 
+class TasksCalls(Noun):
+    """The methods `tasks/...`."""
+
+    __slots__ = ()
+
+    async def validate(
+        self,
+        *,
+        text: str,
+        workspace: str | None = None,
+        folder: str | None = None,
+    ) -> Validated:
+        """What is wrong with the text of a `task.yaml`; nothing is stored.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        folder: Name of the one it is for; absent: paths are `task.yaml`.
+        """
+        result: Validated = await self._door.call(
+            "tasks/validate",
+            {
+                "text": text,
+                "workspace": workspace,
+                "folder": folder,
+            },
+        )
+        return result
+
+
 class TokensCalls(Noun):
     """The methods `tokens/...`."""
 
@@ -2721,6 +2776,7 @@ class Calls:
     """All nouns."""
 
     def __init__(self, door: Door) -> None:
+        self.automations = AutomationsCalls(door)
         self.blobs = BlobsCalls(door)
         self.bundles = BundlesCalls(door)
         self.credentials = CredentialsCalls(door)
@@ -2737,6 +2793,7 @@ class Calls:
         self.skills = SkillsCalls(door)
         self.sources = SourcesCalls(door)
         self.statuses = StatusesCalls(door)
+        self.tasks = TasksCalls(door)
         self.tokens = TokensCalls(door)
         self.views = ViewsCalls(door)
         self.workspaces = WorkspacesCalls(door)

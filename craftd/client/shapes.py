@@ -420,6 +420,12 @@ class Updated(TypedDict):
     changed: bool
 
 
+class Validated(TypedDict):
+    """issues: what `issues/list` would have if the text were the file; ranges are those of the text."""
+
+    issues: list[Issue]
+
+
 class ValidatedSkill(TypedDict):
     """issues: what `issues/list` would have if the text were the file; ranges are those of the text."""
 

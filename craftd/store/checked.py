@@ -114,18 +114,15 @@ class Checked:
         if found is None:
             return None
         data, print = found
-        issues = tuple(
-            evolve(
-                issue,
-                path=path,
-                message=files.at(issue.path, issue.message),
-                code=issue.code or "schema",
-                noun=kind.noun,
-            )
-            for issue in kind.check(data, beside)
-        )[: files.MOST_ISSUES]
+        issues = tuple(_in_file(kind, path, data, beside))
         sound = not any(issue.code in files.HALF_WRITTEN for issue in issues)
         return Document(key=key, prints={path: print, **prints}, issues=issues, sound=sound)
+
+    def check(self, noun: str, path: str, data: bytes, root: Path) -> list[Issue]:
+        """What `load` would report of the file *path* if it held *data*. path: of a file of *noun* below *root*, or the
+        name alone of one that is nowhere yet."""
+        kind = next(kind for kind in self.kinds if kind.noun == noun)
+        return _in_file(kind, path, data, self._beside(root, kind)[0])
 
     def _beside(self, root: Path, kind: Kind) -> tuple[dict[str, Any], dict[str, Fingerprint | None]]:
         values: dict[str, Any] = {}
@@ -144,3 +141,12 @@ class Checked:
         self, root: Path, key: str, document: Document | None, changes: Mapping[str, Record | None], facts: Facts
     ) -> Document | None:
         raise NotFound(Ref(self.noun.name, key))
+
+
+def _in_file(kind: Kind, path: str, data: bytes, beside: Mapping[str, Any]) -> list[Issue]:
+    return [
+        evolve(
+            issue, path=path, message=files.at(issue.path, issue.message), code=issue.code or "schema", noun=kind.noun
+        )
+        for issue in kind.check(data, beside)
+    ][: files.MOST_ISSUES]

@@ -272,11 +272,20 @@ async def a_skill(scene: Scene) -> Params:
     return {"text": "---\nname: N\n---\n", "folder": scene.name}
 
 
+async def some_automations(scene: Scene) -> Params:
+    return {"text": "{}"}
+
+
+async def a_task(scene: Scene) -> Params:
+    return {"text": "id: a", "folder": scene.name}
+
+
 async def an_expression(scene: Scene) -> Params:
     return {"expression": "hasUnread == true"}
 
 
 WELL: dict[str, Prepare] = {
+    "automations/validate": some_automations,
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
     "blobs/create": nothing,
     "blobs/delete": blob,
@@ -325,6 +334,7 @@ WELL: dict[str, Prepare] = {
     "skills/validate": a_skill,
     "statuses/rename": another_id("statuses"),
     "statuses/reorder": order("statuses"),
+    "tasks/validate": a_task,
     "tokens/create": one_workspace,
     "tokens/list": nothing,
     "tokens/revoke": old_token,

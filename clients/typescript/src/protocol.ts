@@ -366,6 +366,11 @@ export interface Updated {
 }
 
 /** issues: what `issues/list` would have if the text were the file; ranges are those of the text. */
+export interface Validated {
+  issues: Issue[];
+}
+
+/** issues: what `issues/list` would have if the text were the file; ranges are those of the text. */
 export interface ValidatedSkill {
   issues: Issue[];
 }
@@ -407,6 +412,15 @@ export interface WrittenFile {
 
 /** Every method: what it takes and what it answers. */
 export interface Methods {
+  /** What is wrong with the text of an `automations.json`, beside the labels of the workspace; nothing is stored. */
+  "automations/validate": {
+    params: {
+      text: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: Validated;
+  };
   /** Begin to stage bytes; size and sha256, if given, are checked when the blob is used. */
   "blobs/create": {
     params: {
@@ -1398,6 +1412,17 @@ export interface Methods {
     };
     result: Updated;
   };
+  /** What is wrong with the text of a `task.yaml`; nothing is stored. */
+  "tasks/validate": {
+    params: {
+      text: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Name of the one it is for; absent: paths are `task.yaml`. */
+      folder?: string;
+    };
+    result: Validated;
+  };
   /** Make a token: for all workspaces, or for some, and then without the right `admin`. */
   "tokens/create": {
     params: {
@@ -2071,6 +2096,7 @@ export const KEYED: ReadonlySet<string> = new Set([
 
 /** Methods that change nothing: asking again is harmless. */
 export const READS: ReadonlySet<string> = new Set([
+  "automations/validate",
   "blobs/read",
   "bundles/export",
   "credentials/list",
@@ -2104,6 +2130,7 @@ export const READS: ReadonlySet<string> = new Set([
   "sources/list",
   "statuses/get",
   "statuses/list",
+  "tasks/validate",
   "views/evaluate",
   "views/get",
   "views/list",

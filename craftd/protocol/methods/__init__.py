@@ -5,6 +5,7 @@ from __future__ import annotations
 from craftd.model.nouns import NOUNS
 from craftd.protocol import contract
 from craftd.protocol.methods import (
+    automations,
     blobs,
     bundles,
     credentials,
@@ -20,6 +21,7 @@ from craftd.protocol.methods import (
     sessions,
     skills,
     statuses,
+    tasks,
     tokens,
     views,
     workspaces,
@@ -29,6 +31,7 @@ from craftd.protocol.registry import REGISTRY
 contract.derive(NOUNS, REGISTRY)
 
 __all__ = [
+    "automations",
     "blobs",
     "bundles",
     "credentials",
@@ -44,6 +47,7 @@ __all__ = [
     "sessions",
     "skills",
     "statuses",
+    "tasks",
     "tokens",
     "views",
     "workspaces",

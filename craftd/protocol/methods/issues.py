@@ -26,6 +26,13 @@ class ListIssues(Ref):
     partial_result_token: int | str | None = None
 
 
+@frozen(kw_only=True)
+class Validated:
+    """issues: what `issues/list` would have if the text were the file; ranges are those of the text."""
+
+    issues: tuple[Issue, ...]
+
+
 @notification("issues/didChange")
 @frozen(kw_only=True)
 class IssuesDidChange(Position):
