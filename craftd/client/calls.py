@@ -190,11 +190,13 @@ class BundlesCalls(Noun):
         sources: Sequence[str] | Literal["all"] | None = None,
         skills: Sequence[str] | Literal["all"] | None = None,
         automations: Sequence[str] | Literal["all"] | None = None,
+        inline: bool | None = None,
         on_progress: Callable[[Any], None] | None = None,
     ) -> ExportedBundle:
         """Put resources into a bundle, without secrets. Sources and skills are named by their folders.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        inline: Answer the bundle instead of a blob; up to 8 MiB.
         """
         result: ExportedBundle = await self._door.call(
             "bundles/export",
@@ -203,6 +205,7 @@ class BundlesCalls(Noun):
                 "sources": sources,
                 "skills": skills,
                 "automations": automations,
+                "inline": inline,
             },
             on_progress=on_progress,
         )

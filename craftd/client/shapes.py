@@ -164,9 +164,10 @@ class Events(TypedDict):
 
 
 class ExportedBundle(TypedDict):
-    """blob: for `blobs/read`. size: bytes. warnings: what is not in the bundle, and why."""
+    """blob: for `blobs/read`; or the bundle itself. size: bytes. warnings: what is not in the bundle, and why."""
 
-    blob: str
+    blob: NotRequired[str]
+    bundle: NotRequired[dict[str, Any]]
     size: int
     sha256: str
     warnings: list[Issue]

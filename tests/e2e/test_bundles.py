@@ -355,6 +355,20 @@ async def test_an_import_that_is_taken_back_ends_between_two_resources(daemon: D
     assert tree(root) == sorted(f"skills/{slug}/{file}" for slug in there for file in ("SKILL.md", "a.txt"))
 
 
+async def test_a_small_bundle_is_answered_whole_to_who_has_only_one_call(daemon: Daemon, connect: Connect) -> None:
+    client = await connect(daemon, "from", "taken-back")
+    made = await client.call("bundles/export", {"workspace": "from", "skills": ["tide"], "inline": True})
+    bundle, _ = await export(client, "from", skills=["tide"])
+    assert {**made["bundle"], "exportedAt": 0} == {**bundle, "exportedAt": 0}
+    assert "blob" not in made
+    (big := daemon.base / "from/skills/big").mkdir()
+    (big / "SKILL.md").write_text(SKILL)
+    (big / "big.bin").write_bytes(b"x" * (7 << 20))
+    failure = await refused(client, "bundles/export", {"workspace": "from", "skills": ["big"], "inline": True})
+    assert (failure.name, failure.error["data"]["limit"]) == ("TooLarge", 8 << 20)
+    assert (await client.call("bundles/export", {"workspace": "from", "skills": ["big"]}))["size"] > 8 << 20
+
+
 async def test_what_is_no_json_is_refused(daemon: Daemon, connect: Connect) -> None:
     client = await connect(daemon, "from")
     failure = await refused(client, "bundles/import", {"workspace": "from", "content": {"text": "[1"}})

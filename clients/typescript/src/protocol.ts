@@ -131,9 +131,10 @@ export interface Events {
   status: "ok" | "stale";
 }
 
-/** blob: for `blobs/read`. size: bytes. warnings: what is not in the bundle, and why. */
+/** blob: for `blobs/read`; or the bundle itself. size: bytes. warnings: what is not in the bundle, and why. */
 export interface ExportedBundle {
-  blob: string;
+  blob?: string;
+  bundle?: JsonObject;
   size: number;
   sha256: string;
   warnings: Issue[];
@@ -465,6 +466,8 @@ export interface Methods {
       sources?: string[] | "all";
       skills?: string[] | "all";
       automations?: string[] | "all";
+      /** Answer the bundle instead of a blob; up to 8 MiB. */
+      inline?: boolean;
       workDoneToken?: number | string;
     };
     result: ExportedBundle;

@@ -7,6 +7,7 @@ from typing import Literal
 from attrs import frozen
 
 from craftd.errors import Issue
+from craftd.model.records import Record
 from craftd.protocol.contract import Committed, Mutation, Ref
 from craftd.protocol.methods.blobs import Content
 from craftd.protocol.registry import method
@@ -14,9 +15,10 @@ from craftd.protocol.registry import method
 
 @frozen(kw_only=True)
 class ExportedBundle:
-    """blob: for `blobs/read`. size: bytes. warnings: what is not in the bundle, and why."""
+    """blob: for `blobs/read`; or the bundle itself. size: bytes. warnings: what is not in the bundle, and why."""
 
-    blob: str
+    blob: str | None = None
+    bundle: Record | None = None
     size: int
     sha256: str
     warnings: tuple[Issue, ...]
@@ -30,6 +32,8 @@ class ExportBundle(Ref):
     sources: tuple[str, ...] | Literal["all"] = ()
     skills: tuple[str, ...] | Literal["all"] = ()
     automations: tuple[str, ...] | Literal["all"] = ()
+    inline: bool = False
+    """Answer the bundle instead of a blob; up to 8 MiB."""
     work_done_token: int | str | None = None
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from contextlib import suppress
 from functools import partial
+from typing import Final
 
 from craftd.errors import CraftdError, Issue, Ref, TooLarge, Undecryptable, ValidationFailed
 from craftd.model import bundles as model
@@ -29,6 +31,9 @@ from craftd.workspace.files import Source
 from craftd.workspace.importing import Came, Importing
 from craftd.workspace.workspace import Workspace
 
+INLINE_BYTES: Final = 8 * 1024 * 1024
+"""Of a bundle that is no blob."""
+
 _SECRETS = tuple(type for type, parts in OWNERS.items() if parts == ("workspace", "source"))
 
 
@@ -50,9 +55,13 @@ async def export(call: Call, params: ExportBundle) -> ExportedBundle:
     with call.work(params.work_done_token, "Exporting"):
         work = partial(bundles.export, wanted=wanted, name=name, now=workspace.now(), told=told)
         made = await workspace.in_pool(work, workspace.place.root)
-        blob = await daemon_of(call).blobs.keep(call.connection, made.data)
-    assert blob.sha256 is not None
-    return ExportedBundle(blob=blob.id, size=len(made.data), sha256=blob.sha256, warnings=made.warnings)
+        size, digest = len(made.data), hashlib.sha256(made.data).hexdigest()
+        if not params.inline:
+            blob = await daemon_of(call).blobs.keep(call.connection, made.data)
+            return ExportedBundle(blob=blob.id, size=size, sha256=digest, warnings=made.warnings)
+    if size > INLINE_BYTES:
+        raise TooLarge("a bundle in an answer", INLINE_BYTES, size)
+    return ExportedBundle(bundle=json_text.loads(made.data), size=size, sha256=digest, warnings=made.warnings)
 
 
 @handles
