@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from typing import Any, Final
 
 from attrs import evolve
 
@@ -12,9 +12,14 @@ from craftd.model import json_text, tasks
 from craftd.store import yaml_text
 from craftd.store.files import BOM
 
+LARGEST: Final = 1024 * 1024
+"""Bytes; parsing YAML is slow."""
+
 
 def check(data: bytes) -> list[Issue]:
     """Issues with `path` inside the value and `range`: line and character in UTF-16 units. Never raises."""
+    if len(data) > LARGEST:
+        return [_unreadable("", 0, f"is larger than {LARGEST} bytes", "too-large")]
     try:
         text = data.removeprefix(BOM).decode()
     except UnicodeDecodeError as error:

@@ -174,6 +174,7 @@ class _Composer:
     place: Any
     core: bool
     anchors: dict[str, Node] = field(factory=dict)
+    count: int = 0
 
     def document(self) -> Node:
         root: Node | None = None
@@ -199,6 +200,9 @@ class _Composer:
             )  # fmt: skip
         if depth > DEEPEST:
             raise self._wrong(event, f"more than {DEEPEST} levels")
+        self.count += 1
+        if self.count > MOST:
+            raise self._wrong(event, f"more than {MOST} values")
         if isinstance(event, ScalarEvent):
             node = self._scalar(event)
         elif isinstance(event, SequenceStartEvent):

@@ -136,6 +136,7 @@ def test_characters_are_counted_as_utf_16_and_lines_as_editors_do() -> None:
         (b"id: a\n--- \nid: b\n", "not-yaml", 1),
         (b"a: &a [x, x]\nb: *a\nc: *e\n", "not-yaml", 2),
         (b"[" * 5000, "not-yaml", 0),
+        (b"id: a\n" + b"#" * (1 << 20), "too-large", 0),
     ],
 )
 def test_what_is_no_yaml_is_told_with_its_line(data: bytes, code: str, line: int) -> None:
@@ -149,6 +150,12 @@ def test_a_few_lines_that_stand_for_billions_of_values_are_no_task() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 20)]
     assert [one.code for one in task_file.check("\n".join(lines).encode())] == ["not-yaml"]
+
+
+def test_values_are_counted_while_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_text, "MOST", 50)
+    [issue] = task_file.check(b"- a\n" * 1000)
+    assert (issue.code, issue.range and issue.range["start"]["line"]) == ("not-yaml", 49)
 
 
 def test_a_chain_of_thousands_is_counted() -> None:
