@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Appended,
         BlobRange,
         Checked,
+        CheckedPrerequisites,
         Committed,
         Content,
         Created,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         Position,
         Removed,
         Renamed,
+        ResolvedMentions,
         Revealed,
         ShownTokens,
         SignedIn,
@@ -943,6 +945,40 @@ class LabelsCalls(Noun):
         return result
 
 
+class MentionsCalls(Noun):
+    """The methods `mentions/...`."""
+
+    __slots__ = ()
+
+    async def resolve(
+        self,
+        *,
+        text: str,
+        workspace: str | None = None,
+        session: str | None = None,
+        directory: str | None = None,
+        skills: Sequence[str] | None = None,
+    ) -> ResolvedMentions:
+        """What a text mentions.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        session: Whose working directory and sources count.
+        directory: What paths are relative to, instead of the session's or workspace's.
+        skills: Slugs of skills chosen beside the text: what they require counts too.
+        """
+        result: ResolvedMentions = await self._door.call(
+            "mentions/resolve",
+            {
+                "text": text,
+                "workspace": workspace,
+                "session": session,
+                "directory": directory,
+                "skills": skills,
+            },
+        )
+        return result
+
+
 class MessagesCalls(Noun):
     """The methods `messages/...`."""
 
@@ -1382,6 +1418,42 @@ class PermissionsCalls(Noun):
                 "key": key,
                 "expectedVersion": expected_version,
                 "fields": fields,
+            },
+        )
+        return result
+
+
+class PrerequisitesCalls(Noun):
+    """The methods `prerequisites/...`."""
+
+    __slots__ = ()
+
+    async def check(
+        self,
+        *,
+        steps: Sequence[Mapping[str, Any]],
+        workspace: str | None = None,
+        state: Mapping[str, Any] | None = None,
+        browser: bool | None = None,
+    ) -> CheckedPrerequisites:
+        """Whether tools may be called, by what was read before. Nothing is kept here: the state goes with the
+        client.
+
+        steps: In their order, each with one member: `{mention: [path of a SKILL.md]}`, `{read: path}` (a
+        whole file, and it
+        worked), `{bash: command}` (it ran), `{call: tool}` (may it be made?), `{reset: true}` (compacted or
+        cleared).
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        state: Of the answer before; absent: the session has just begun.
+        browser: The browser is on.
+        """
+        result: CheckedPrerequisites = await self._door.call(
+            "prerequisites/check",
+            {
+                "steps": steps,
+                "workspace": workspace,
+                "state": state,
+                "browser": browser,
             },
         )
         return result
@@ -2788,9 +2860,11 @@ class Calls:
         self.files = FilesCalls(door)
         self.issues = IssuesCalls(door)
         self.labels = LabelsCalls(door)
+        self.mentions = MentionsCalls(door)
         self.messages = MessagesCalls(door)
         self.oauth = OauthCalls(door)
         self.permissions = PermissionsCalls(door)
+        self.prerequisites = PrerequisitesCalls(door)
         self.projects = ProjectsCalls(door)
         self.sessions = SessionsCalls(door)
         self.skills = SkillsCalls(door)

@@ -69,6 +69,15 @@ class Checked(TypedDict):
     hint: NotRequired[dict[str, Any]]
 
 
+class CheckedPrerequisites(TypedDict):
+    """state: to be given with the next check of this running session. answers: one for each step, null but for a
+    call.
+    """
+
+    state: dict[str, Any]
+    answers: list[dict[str, Any]]
+
+
 class Choice(TypedDict):
     """A workspace by registry id or by folder."""
 
@@ -272,6 +281,19 @@ class Issues(TypedDict):
     items: list[Issue]
 
 
+class Mentioned(TypedDict):
+    """kind: skill, source, file, folder. name: slug or path as written. start, end: UTF-16 units of the text."""
+
+    kind: str
+    name: str
+    start: int
+    end: int
+    # Whether there is such a skill or source; of files and folders nothing is looked up.
+    known: bool
+    path: NotRequired[str]
+    title: NotRequired[str]
+
+
 class OpenWorkspace(TypedDict):
     """One workspace of the connection and where it stands."""
 
@@ -341,6 +363,20 @@ class RenamedResource(TypedDict):
     newId: str
 
 
+class ResolvedMentions(TypedDict):
+    """message: the text as a model gets it. enable: sources that the skills require and the session has not
+    switched
+    """
+
+    epoch: str
+    revision: int
+    message: str
+    mentions: list[Mentioned]
+    nearMisses: list[Unread]
+    enable: list[str]
+    skipped: list[Skipped]
+
+
 class Revealed(TypedDict):
     """value: as stored, the secret with it."""
 
@@ -376,6 +412,13 @@ class SignedIn(TypedDict):
     account: NotRequired[str]
 
 
+class Skipped(TypedDict):
+    """reason: missing, disabled, needs-authentication."""
+
+    source: str
+    reason: str
+
+
 class StartedSignIn(TypedDict):
     """auth_url: to open in a browser. state: what comes back with the code. expires_at: ms since 1970 UTC."""
 
@@ -396,20 +439,10 @@ class Subscribed(TypedDict):
 
 
 class Unread(TypedDict):
-    """total: over all *workspaces*."""
+    """Text that looks like a mention and is none."""
 
-    total: int
-    workspaces: list[UnreadSessions]
-
-
-class UnreadSessions(TypedDict):
-    """What is unread in one workspace. sessions: their ids, the latest first."""
-
-    epoch: str
-    revision: int
-    workspace: str
-    count: int
-    sessions: list[str]
+    start: int
+    end: int
 
 
 class Updated(TypedDict):

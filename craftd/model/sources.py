@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from craftd.errors import Issue
@@ -165,6 +165,26 @@ def why_unusable(config: Record) -> str | None:
     if config.get("enabled") in (None, False, 0, ""):
         return "disabled"
     return "needs-authentication" if needs_authentication(config) else None
+
+
+def to_enable(
+    required: Iterable[str], enabled: Container[str], sources: Mapping[str, Record]
+) -> tuple[list[str], dict[str, str]]:
+    """Of what skills require: the sources to switch on in a session, and why others are not.
+
+    sources: all there are, by slug. Reasons: missing, and those of `why_unusable`.
+    """
+    chosen: list[str] = []
+    skipped: dict[str, str] = {}
+    for slug in dict.fromkeys(required):
+        if slug in enabled:
+            continue
+        reason = why_unusable(sources[slug]) if slug in sources else "missing"
+        if reason is None:
+            chosen.append(slug)
+        else:
+            skipped[slug] = reason
+    return chosen, skipped
 
 
 def needs_authentication(config: Record) -> bool:

@@ -774,6 +774,7 @@ GOOD: Values = {
     "tool": "Read",
     "input": {},
     "new_id": "other",
+    "text": "[skill:good]",
 }
 
 

@@ -280,6 +280,14 @@ async def a_task(scene: Scene) -> Params:
     return {"text": "id: a", "folder": scene.name}
 
 
+async def a_mention(scene: Scene) -> Params:
+    return {"text": f"[skill:{scene.name}]", "session": await scene.session()}
+
+
+async def some_steps(scene: Scene) -> Params:
+    return {"steps": [{"mention": ["/x/SKILL.md"]}, {"call": "Grep"}]}
+
+
 async def an_expression(scene: Scene) -> Params:
     return {"expression": "hasUnread == true"}
 
@@ -313,6 +321,7 @@ WELL: dict[str, Prepare] = {
     "issues/list": nothing,
     "labels/rename": another_id("labels"),
     "labels/reorder": order("labels"),
+    "mentions/resolve": a_mention,
     "messages/append": append,
     "messages/delete": old_message,
     "messages/get": one_message,
@@ -327,6 +336,7 @@ WELL: dict[str, Prepare] = {
     "permissions/get": rules,
     "permissions/list": nothing,
     "permissions/update": other_rules,
+    "prerequisites/check": some_steps,
     "sessions/markRead": read_sessions,
     "sessions/publish": relayed,
     "sessions/unread": nothing,

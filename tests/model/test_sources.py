@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from craftd.model.sources import needs_authentication, why_unusable
+from craftd.model.sources import needs_authentication, to_enable, why_unusable
 
 GOLDEN = Path(__file__).parents[1] / "golden/sources"
 RECORDED = [
@@ -28,3 +28,16 @@ def test_a_source_is_usable_as_in_the_app(tree: str, folder: str, expected: dict
     assert (why_unusable(config) is None) == (expected["usable"] or folder in ANOTHER_BLOCK)
     if config.get("isAuthenticated") is not True and folder != "many-errors":  # an authType that does not exist
         assert needs_authentication(config) == expected["needsAuthentication"]
+
+
+REQUIRED = json.loads((GOLDEN.parent / "skills/required-sources.json").read_bytes())["cases"]
+
+
+@pytest.mark.parametrize("case", REQUIRED, ids=lambda case: "-".join(case["required"]))
+def test_what_a_skill_requires_is_switched_on_where_it_can_be_used(case: dict[str, Any]) -> None:
+    folders = (GOLDEN / "workspace/sources").iterdir()
+    sources = {folder.name: json.loads((folder / "config.json").read_text("utf-8-sig")) for folder in folders}
+    chosen, skipped = to_enable(case["required"], case["enabledBefore"], sources)
+    assert (chosen, list(skipped)) == (case["toEnable"], list(dict.fromkeys(case["skipped"])))
+    assert [*case["enabledBefore"], *chosen] == case["enabledAfter"]
+    assert all(skipped[slug] == "missing" for slug in skipped if slug not in sources)

@@ -48,6 +48,12 @@ export interface Checked {
   hint?: JsonObject;
 }
 
+/** state: to be given with the next check of this running session. answers: one for each step, null but for a call. */
+export interface CheckedPrerequisites {
+  state: JsonObject;
+  answers: JsonObject[];
+}
+
 /** A workspace by registry id or by folder. */
 export interface Choice {
   id?: string;
@@ -235,6 +241,18 @@ export interface Item {
   uri?: string;
 }
 
+/** kind: skill, source, file, folder. name: slug or path as written. start, end: UTF-16 units of the text. */
+export interface Mentioned {
+  kind: string;
+  name: string;
+  start: number;
+  end: number;
+  /** Whether there is such a skill or source; of files and folders nothing is looked up. */
+  known: boolean;
+  path?: string;
+  title?: string;
+}
+
 /** One workspace of the connection and where it stands. */
 export interface OpenWorkspace {
   id: string;
@@ -296,6 +314,17 @@ export interface RenamedResource {
   newId: string;
 }
 
+/** message: the text as a model gets it. enable: sources that the skills require and the session has not switched */
+export interface ResolvedMentions {
+  epoch: string;
+  revision: number;
+  message: string;
+  mentions: Mentioned[];
+  nearMisses: Unread[];
+  enable: string[];
+  skipped: Skipped[];
+}
+
 /** value: as stored, the secret with it. */
 export interface Revealed {
   epoch: string;
@@ -326,6 +355,12 @@ export interface SignedIn {
   account?: string;
 }
 
+/** reason: missing, disabled, needs-authentication. */
+export interface Skipped {
+  source: string;
+  reason: string;
+}
+
 /** auth_url: to open in a browser. state: what comes back with the code. expires_at: ms since 1970 UTC. */
 export interface StartedSignIn {
   flow: string;
@@ -343,19 +378,10 @@ export interface Subscribed {
   count?: number;
 }
 
-/** total: over all *workspaces*. */
+/** Text that looks like a mention and is none. */
 export interface Unread {
-  total: number;
-  workspaces: UnreadSessions[];
-}
-
-/** What is unread in one workspace. sessions: their ids, the latest first. */
-export interface UnreadSessions {
-  epoch: string;
-  revision: number;
-  workspace: string;
-  count: number;
-  sessions: string[];
+  start: number;
+  end: number;
 }
 
 /** Answer of `update`; changed: false when the record was like that already. */
@@ -795,6 +821,21 @@ export interface Methods {
     };
     result: Updated;
   };
+  /** What a text mentions. */
+  "mentions/resolve": {
+    params: {
+      text: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Whose working directory and sources count. */
+      session?: string;
+      /** What paths are relative to, instead of the session's or workspace's. */
+      directory?: string;
+      /** Slugs of skills chosen beside the text: what they require counts too. */
+      skills?: string[];
+    };
+    result: ResolvedMentions;
+  };
   /** Append messages in one commit; one already stored with the same id and content is skipped. */
   "messages/append": {
     params: {
@@ -985,6 +1026,23 @@ export interface Methods {
       fields?: string[];
     };
     result: Updated;
+  };
+  /** Whether tools may be called, by what was read before. Nothing is kept here: the state goes with the client. */
+  "prerequisites/check": {
+    params: {
+      /**
+       * In their order, each with one member: `{mention: [path of a SKILL.md]}`, `{read: path}` (a whole file, and it
+       * worked), `{bash: command}` (it ran), `{call: tool}` (may it be made?), `{reset: true}` (compacted or cleared).
+       */
+      steps: JsonObject[];
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Of the answer before; absent: the session has just begun. */
+      state?: JsonObject;
+      /** The browser is on. */
+      browser?: boolean;
+    };
+    result: CheckedPrerequisites;
   };
   /** A new record of projects. */
   "projects/create": {
@@ -2115,11 +2173,13 @@ export const READS: ReadonlySet<string> = new Set([
   "issues/list",
   "labels/get",
   "labels/list",
+  "mentions/resolve",
   "messages/get",
   "messages/list",
   "permissions/check",
   "permissions/get",
   "permissions/list",
+  "prerequisites/check",
   "projects/get",
   "projects/list",
   "sessions/get",

@@ -1,0 +1,121 @@
+"""Mentions and prerequisites over the wire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.daemon import Daemon
+from tests.e2e.places import WORKSPACE, set_up
+from tests.wire import Failed, Wire
+
+Connect = Callable[..., Awaitable[Wire]]
+
+
+@pytest.fixture(scope="module")
+def daemon(make_daemon: Callable[..., Daemon]) -> Iterator[Daemon]:
+    daemon = make_daemon()
+    root = set_up(daemon)
+    (daemon.config / "docs").mkdir()
+    (daemon.config / "docs" / "browser-tools.md").write_text("# Browser\n")
+    for slug, more in (("linear", {}), ("off", {"enabled": False}), ("bare", {})):
+        folder = root / "sources" / slug
+        folder.mkdir(parents=True)
+        config = {
+            "id": f"{slug}_1",
+            "name": slug.title(),
+            "slug": slug,
+            "enabled": True,
+            "provider": "p",
+            "type": "local",
+        }
+        (folder / "config.json").write_text(json.dumps({**config, "local": {"path": "/srv"}, **more}))
+        if slug != "bare":
+            (folder / "guide.md").write_text("# Guide\n")
+    skill = root / "skills" / "commit"
+    skill.mkdir(parents=True)
+    required = "requiredSources: [linear, off, nowhere]\n"
+    (skill / "SKILL.md").write_text(f"---\nname: Git Commit\ndescription: D\n{required}---\nDo it.\n")
+    daemon.start()
+    yield daemon
+    daemon.end()
+
+
+@pytest.fixture
+async def client(daemon: Daemon, connect: Connect) -> Wire:
+    return await connect(daemon, WORKSPACE)
+
+
+async def test_a_text_says_what_it_means(client: Wire, daemon: Daemon) -> None:
+    root = daemon.base / "ws"
+    text = "\U0001f600 [skill:ws:commit] in [file:a.ts], not [Skill:commit], [source:linear] [skill:gone]"
+    got = await client.call("mentions/resolve", {"text": text, "directory": "/work"})
+    assert got["message"] == (
+        "\U0001f600 [Mentioned skill: Git Commit (slug: commit)] in [Mentioned file: a.ts (at /work/a.ts)], "
+        "not [Skill:commit], [Mentioned source: linear] [Mentioned skill: gone (slug: gone)]"
+    )
+    skill, file, source, gone = got["mentions"]
+    assert skill == {
+        "kind": "skill", "name": "commit", "start": 3, "end": 20, "known": True,
+        "path": str(root / "skills/commit/SKILL.md"), "title": "Git Commit",
+    }  # fmt: skip
+    assert (file["path"], file["known"]) == ("/work/a.ts", True)
+    assert (source["path"], source["title"]) == (str(root / "sources/linear"), "Linear")
+    assert (gone["known"], "path" in gone) == (False, False)
+    assert len(got["nearMisses"]) == 1
+    assert got["enable"] == ["linear"]
+    assert got["skipped"] == [
+        {"source": "off", "reason": "disabled"},
+        {"source": "nowhere", "reason": "missing"},
+    ]
+
+
+async def test_a_session_says_where_it_works_and_what_it_has(client: Wire) -> None:
+    value = {"workingDirectory": "/srv/here", "enabledSourceSlugs": ["linear"]}
+    session = (await client.call("sessions/create", {"value": value}))["item"]["id"]
+    got = await client.call("mentions/resolve", {"text": "[file:a]", "session": session, "skills": ["commit"]})
+    assert got["message"] == "[Mentioned file: a (at /srv/here/a)]"
+    assert got["enable"] == []
+    with pytest.raises(Failed, match="NotFound"):
+        await client.call("mentions/resolve", {"text": "", "session": "nobody"})
+
+
+async def test_what_is_not_read_is_asked_for_once_and_the_state_goes_with_the_client(
+    client: Wire, daemon: Daemon
+) -> None:
+    resolved = await client.call("mentions/resolve", {"text": "[skill:commit]"})
+    skill = resolved["mentions"][0]["path"]
+    guide = str(daemon.base / "ws/sources/linear/guide.md")
+    steps: list[Any] = [{"mention": [skill]}, {"call": "Grep"}, {"read": skill}, {"call": "mcp__linear__list"}]
+    first = await client.call("prerequisites/check", {"steps": steps})
+    assert first["answers"] == [
+        None, {"allowed": False, "needs": [skill]}, None, {"allowed": False, "needs": [guide]},
+    ]  # fmt: skip
+    more = [{"call": "mcp__linear__list"}, {"call": "mcp__bare__list"}, {"reset": True}, {"call": "mcp__linear__list"}]
+    second = await client.call("prerequisites/check", {"steps": more, "state": first["state"]})
+    assert [answer and answer["allowed"] for answer in second["answers"]] == [True, True, None, False]
+    docs = str(daemon.config / "docs" / "browser-tools.md")
+    browsing = {"steps": [{"call": "browser_tool"}, {"call": "browser_tool"}], "browser": True}
+    answers = (await client.call("prerequisites/check", browsing))["answers"]
+    assert answers == [{"allowed": False, "needs": [docs]}] * 2
+    assert (await client.call("prerequisites/check", {**browsing, "browser": False}))["answers"][0]["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("params", "path"),
+    [
+        ({"steps": [{"call": "Grep"}, {}]}, "steps.1"),
+        ({"steps": [{"call": 7}]}, "steps.0.call"),
+        ({"steps": [{"mention": [7]}]}, "steps.0.mention"),
+        ({"steps": [{"reset": False}]}, "steps.0.reset"),
+        ({"steps": [{"wait": 1}]}, "steps.0.wait"),
+        ({"steps": [], "state": {"read": "x"}}, "state.read"),
+    ],
+)
+async def test_steps_that_are_none_are_named(client: Wire, params: dict[str, Any], path: str) -> None:
+    with pytest.raises(Failed) as failed:
+        await client.call("prerequisites/check", params)
+    assert failed.value.error["data"]["issues"][0]["path"] == path
