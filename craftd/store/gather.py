@@ -37,7 +37,8 @@ def holds(folder: Path, contents: Mapping[str, bytes]) -> bool:
         for above, folders, files in os.walk(folder, followlinks=False):
             inside = os.path.relpath(above, folder)
             paths = {os.path.normpath(os.path.join(inside, name)) for name in files}
-            if not (folders or files) or not paths <= contents.keys():
+            linked = any(os.path.islink(os.path.join(above, name)) for name in folders)
+            if linked or not (folders or files) or not paths <= contents.keys():
                 return False
             found |= paths
         return found == contents.keys() and all(_is(folder / path, data) for path, data in contents.items())
@@ -57,7 +58,7 @@ def _walk(folder: Path, above: str) -> Iterator[str]:
         if entry.name.startswith("."):
             continue
         status = entry.stat(follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode):
+        if stat.S_ISDIR(status.st_mode) and above.count("/") < bundles.DEEPEST_PATH:
             yield from _walk(folder / entry.name, f"{above}{entry.name}/")
-        elif stat.S_ISREG(status.st_mode):
+        elif stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):  # a folder so deep is told as one path
             yield f"{above}{entry.name}"
