@@ -131,15 +131,15 @@ class _Reader:
             slug = entry.get("slug")
             if not isinstance(slug, str) or SLUG.fullmatch(slug) is None:
                 self.wrong(f"{place}.slug", "must be lower-case letters, digits and hyphens", "bad-slug")
-                continue
-            if slug in seen:
+                slug = ""
+            elif slug in seen:
                 self.wrong(f"{place}.slug", f"{slug} is there twice", "duplicate-id")
             seen.add(slug)
             config = entry.get("config") if noun == "sources" else None
             if noun == "sources":
                 if not isinstance(config, dict):
                     self.wrong(f"{place}.config", "must be an object")
-                elif config.get("slug", slug) != slug:
+                elif slug and config.get("slug", slug) != slug:
                     self.wrong(f"{place}.config.slug", f"differs from {slug}", "slug-mismatch")
             yield Folder(slug, config, self.files(noun, f"{place}.files", entry.get("files")))
 
@@ -196,14 +196,17 @@ class _Reader:
             id, event, matcher = entry.get("id"), entry.get("event"), entry.get("matcher")
             if not isinstance(id, str) or not id:
                 self.wrong(f"{path}.{index}.id", "must be text that is not empty")
-            elif not isinstance(event, str):
-                self.wrong(f"{path}.{index}.event", "must be text")
-            elif not isinstance(matcher, dict):
-                self.wrong(f"{path}.{index}.matcher", "must be an object")
             elif id in seen:
                 self.wrong(f"{path}.{index}.id", f"{id} is there twice", "duplicate-id")
             else:
                 seen.add(id)
+            if not isinstance(event, str) or event not in automations.EVENTS | automations.OLD_NAMES.keys():
+                self.wrong(f"{path}.{index}.event", "is no event", "unknown-event")
+            if not isinstance(matcher, dict):
+                self.wrong(f"{path}.{index}.matcher", "must be an object")
+            elif not isinstance(matcher.get("actions"), list) or not matcher["actions"]:
+                self.wrong(f"{path}.{index}.matcher.actions", "must be a list that is not empty", "no-actions")
+            if isinstance(id, str) and isinstance(event, str) and isinstance(matcher, dict):
                 yield Automation(id, event, {**matcher, "id": id})
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from craftd.model import bundles
 from craftd.model.bundles import Automation
+from craftd.store.gather import gather
 from tests.strategies import json_values, texts
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -40,6 +41,16 @@ def test_a_recorded_file_is_fit_for_us_where_it_is_for_the_app(path: str, size: 
     ]
     value = {"version": 1, "exportedAt": 1, "resources": {"skills": [{"slug": "a", "files": files}]}}
     assert bool(bundles.read(value)[1]) == (wrong is not None)
+
+
+def test_the_recorded_bundle_with_a_way_out_is_refused_for_all_that_is_wrong_with_it() -> None:
+    value = json.loads((GOLDEN / "workspace/invalid/bundle-path-traversal.json").read_bytes())
+    assert {(issue.path.removeprefix("resources."), issue.code) for issue in bundles.read(value)[1]} == {
+        ("skills.0.slug", "bad-slug"),  # to the app it is one
+        ("skills.0.files.1.relativePath", "bad-path"),
+        ("automations.0.event", "unknown-event"),
+        ("automations.0.matcher.actions", "no-actions"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -116,6 +127,12 @@ def test_what_only_speaks_of_secrets_leaves() -> None:
         "isAuthenticated": False,
     }
     assert bundles.source(config) == ({**config, "connectionStatus": "needs_auth"}, [])
+
+
+def test_a_recorded_source_leaves_with_its_files() -> None:
+    contents, unfit = gather(GOLDEN / "workspace/home/workspaces/aurora-lab/sources/tracker", 1 << 20)
+    recorded = TABLES["exportAutomations"]["sources"]
+    assert (sorted(contents.keys() - {"config.json"}), unfit) == (recorded[0][1], [])
 
 
 def test_automations_leave_with_their_ids_and_without_what_signs_them_in() -> None:
