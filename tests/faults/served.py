@@ -98,7 +98,8 @@ class Served:
 
     def _files(self) -> Record:
         """Those that are no records."""
-        found = (path for path in self.root.glob("sessions/*/data/**/*") if path.is_file())
+        found = [path for path in self.root.glob("sessions/*/data/**/*") if path.is_file()]
+        found += self.root.glob("automations.json")
         return {str(path.relative_to(self.root)): path.read_text() for path in found}
 
     async def state_on_disk(self) -> State:

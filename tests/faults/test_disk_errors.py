@@ -82,6 +82,12 @@ def bundle(n: int, text: str) -> Record:
     return {"text": json.dumps({"version": 1, "exportedAt": 1, "resources": {"sources": [source]}})}
 
 
+def automations(n: int) -> Record:
+    matcher = {"actions": [{"type": "prompt", "prompt": "go"}]}
+    one = {"id": f"a{n}", "event": "FlagChange", "matcher": matcher}
+    return {"text": json.dumps({"version": 1, "exportedAt": 1, "resources": {"automations": [one]}})}
+
+
 CHANGES = {
     "a new session": Change("sessions/create", lambda _, n: {"id": f"s{n}", "value": {"name": "New"}}),
     "an append": Change("messages/append", lambda _, n: {"session": f"s{n}", "messages": messages("m2")}, WITH_MESSAGE),
@@ -119,6 +125,7 @@ CHANGES = {
     "an imported source in the place of another": Change(
         "bundles/import", lambda _, n: {"content": bundle(n, "New"), "onConflict": "overwrite"}, SOURCE
     ),
+    "imported automations": Change("bundles/import", lambda _, n: {"content": automations(n)}),
     "a changed skill": Change("skills/update", setting("r", description="New", content="New"), SKILL),
     "other rules": Change(
         "permissions/update", lambda _, n: {"id": "workspace", "patch": {"set": {"version": f"{n}"}}}
