@@ -46,7 +46,10 @@ def contents_of(noun: str, folder: Folder) -> dict[str, bytes]:
     wrong = [issue for issue in NOUNS[noun].validate(folder.config, None) if issue.severity == "error"]
     if wrong:
         raise ValidationFailed(tuple(wrong), Ref(noun, folder.slug))
-    return {**folder.files, FOLDERS[noun].main: JsonForm().format(folder.config, None)}
+    config = folder.config
+    if config.get("isAuthenticated"):  # whoever was, secrets do not come along
+        config = {**config, "isAuthenticated": False}
+    return {**folder.files, FOLDERS[noun].main: JsonForm().format(config, None)}
 
 
 @define(eq=False, kw_only=True)

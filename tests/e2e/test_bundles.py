@@ -296,6 +296,15 @@ async def test_a_source_that_is_none_and_a_skill_that_cannot_be_read_stay_out_al
     await client.call("skills/delete", {"workspace": "bad", "id": "good"})
 
 
+async def test_nobody_is_signed_in_to_a_source_that_comes_in(daemon: Daemon, connect: Connect) -> None:
+    client = await connect(daemon, "auto")
+    [crane] = [one for one in BUNDLE["resources"]["sources"] if one["slug"] == "crane"]
+    signed_in = {**crane, "config": {**crane["config"], "isAuthenticated": True}}
+    await bring_in(client, "auto", holding(sources=[signed_in]))
+    got = (await client.call("sources/get", {"workspace": "auto", "id": "crane"}))["item"]
+    assert got["value"]["isAuthenticated"] is False
+
+
 async def test_automations_come_in_all_or_none(daemon: Daemon, connect: Connect) -> None:
     client, file = await connect(daemon, "auto"), daemon.base / "auto/automations.json"
 
