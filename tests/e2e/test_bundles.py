@@ -382,3 +382,14 @@ async def test_what_is_no_json_is_refused(daemon: Daemon, connect: Connect) -> N
     client = await connect(daemon, "from")
     failure = await refused(client, "bundles/import", {"workspace": "from", "content": {"text": "[1"}})
     assert [one["code"] for one in failure.error["data"]["issues"]] == ["not-json"]
+
+
+async def test_what_is_too_large_is_refused_before_it_is_read(daemon: Daemon, connect: Connect) -> None:
+    client = await connect(daemon, "from", "plain")
+    before = snapshot(daemon.base / "plain")
+    with (daemon.base / "from/skills/large.json").open("wb") as file:
+        file.truncate((100 << 20) + 1)
+    content = {"path": str(daemon.base / "from/skills/large.json")}
+    failure = await refused(client, "bundles/import", {"workspace": "plain", "content": content})
+    assert (failure.name, failure.error["data"]["limit"]) == ("TooLarge", 100 << 20)
+    assert snapshot(daemon.base / "plain") == before

@@ -72,6 +72,16 @@ def test_a_file_cannot_be_a_folder_too() -> None:
     assert issues("a/b", "a/c", "ab") == []
 
 
+def test_there_are_not_more_files_than_anybody_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [{"relativePath": path, "contentBase64": "", "size": 0} for path in ("SKILL.md", "a", "b")]
+    skills = [{"slug": slug, "files": files} for slug in ("one", "two")]
+    value = {"version": 1, "exportedAt": 1, "resources": {"skills": skills}}
+    monkeypatch.setattr(bundles, "MOST_FILES", 6)
+    assert bundles.read(value)[1] == []
+    monkeypatch.setattr(bundles, "MOST_FILES", 5)
+    assert [issue.code for issue in bundles.read(value)[1]] == ["too-many-files"]
+
+
 def test_what_leaves_has_no_secret_in_any_place_made_for_one() -> None:
     api = {
         "baseUrl": "https://me:hush@x.test/a",
