@@ -260,7 +260,7 @@ class DocumentUnit(Unit):
     def _install(self, contents: Mapping[str, bytes]) -> None:
         """What else is staged comes on top."""
         assert isinstance(self.table.shelf, Folders)
-        staged, before = dict(self.staged), self._issues()
+        staged = dict(self.staged)
         try:
             self._settle(self.table.shelf.install(self.root, self.key, self.document, contents, self.facts.now))
         except DirectoryNotFlushed as error:
@@ -268,7 +268,6 @@ class DocumentUnit(Unit):
             raise
         self.staged = staged
         self.table.safe[self.key] = dict(self._prints)
-        self._late = issue_changes(before, self._issues())
 
     def told_late(self) -> list[Change]:
         late, self._late = self._late, []
@@ -282,7 +281,9 @@ class DocumentUnit(Unit):
         return shelf.save(self.root, self.key, self.document, changes, self.facts)
 
     def _settle(self, saved: Document | None) -> None:
+        before = self._issues()
         self.document = saved
+        self._late += issue_changes(before, self._issues())
         self.base = dict(saved.records) if saved is not None else {}
         self.discard()
 
