@@ -75,7 +75,10 @@ def _workspace(root: Path, config: Path, within: Path) -> Folder:
 
 
 def _ordered(root: Path, issues: dict[str, list[Issue]], within: Path) -> dict[str, list[Issue]]:
-    return {path: issues[path] for path in sorted(issues) if issues[path] and (root / path).is_relative_to(within)}
+    wanted = [
+        path for path in sorted(issues) if issues[path] and (within == root or (root / path).is_relative_to(within))
+    ]
+    return {path: issues[path] for path in wanted}
 
 
 def _around(config: Path) -> Surroundings:
