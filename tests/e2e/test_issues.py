@@ -57,6 +57,8 @@ def daemon(make_daemon: Callable[..., Daemon]) -> Iterator[Daemon]:
         shutil.copy(task, odd / f"tasks/task-{number}/task.yaml")
     for session in sorted(TESTS.glob("field_bugs/O0*/ws/sessions/*")):
         shutil.copytree(session, odd / "sessions" / session.name, dirs_exist_ok=True)
+    for skill in sorted(TESTS.glob("field_bugs/O1[34]/ws/skills/*")):
+        shutil.copytree(skill, odd / "skills" / skill.name, dirs_exist_ok=True)
     daemon.start()
     yield daemon
     daemon.end()
@@ -156,6 +158,23 @@ async def test_the_command_says_it_of_every_recorded_list_of_workspaces(daemon: 
         assert bool(said) == (recorded.name != "config-with-bom.json")
     registry.write_bytes(good)
     assert await listed(client, None) == []
+
+
+async def test_o13_o14_a_skill_that_cannot_be_read_is_an_issue_with_a_line_and_hides_no_other(
+    daemon: Daemon, connect: Connect
+) -> None:
+    _, odd = ids()
+    client = await connect(daemon, odd)
+    found = {issue["path"]: issue for issue in await listed(client, odd)}
+    skills = {item["id"]: item for item in (await client.call("skills/list", {"limit": 1000}))["items"]}
+    for name in ("colon-space", "backtick-start"):
+        assert found[f"skills/{name}/SKILL.md"]["range"]["start"]["line"] == 2
+        assert skills[name]["info"]["issues"]
+    for name in ("colon-url", "quoted-colon", "with-bom", "with-crlf", "bom-and-crlf", "word-no", "word-on"):
+        assert f"skills/{name}/SKILL.md" not in found
+        assert skills[name]["value"]["name"] == {"word-no": "no", "word-on": "on"}.get(name, name)
+    for name in ("date-name", "clock-name", "number-name", "true-name", "zero-name"):
+        assert isinstance(skills[name]["value"]["name"], str)
 
 
 WRONG = {

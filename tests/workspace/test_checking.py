@@ -19,7 +19,7 @@ from craftd.model import json_text
 from craftd.model.json_places import range_of
 from craftd.store import disk
 from craftd.store.files import BOM, MOST_ISSUES, Shelf
-from craftd.store.layout import CHECKED, HOME_CHECKED, SHELVES
+from craftd.store.layout import CHECKED, DEFAULT_RULES, HOME_CHECKED, SHELVES
 from craftd.workspace import checking
 from tests.strategies import json_values
 
@@ -85,7 +85,7 @@ class Places:
         return self.base / "ws"
 
     def put(self, kind: str, data: bytes) -> Path:
-        path = self.base / PLACES[kind]
+        path = self.base / EVERYWHERE[kind]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         return path
@@ -101,8 +101,8 @@ class Places:
 
     def judge(self, kind: str) -> tuple[Issue, ...]:
         """The same of one file, without what lies beside it."""
-        base, _, path = PLACES[kind].partition("/")
-        shelves: list[Shelf] = [HOME_CHECKED] if base == "home" else [CHECKED, *SHELVES.values()]
+        base, _, path = EVERYWHERE[kind].partition("/")
+        shelves: list[Shelf] = [HOME_CHECKED, DEFAULT_RULES] if base == "home" else [CHECKED, *SHELVES.values()]
         shelf, key = next((shelf, key) for shelf in shelves if (key := shelf.key_of(path)) is not None)
         document = shelf.load(self.base / base, key)
         return () if document is None else document.issues
@@ -272,8 +272,20 @@ def anywhere(tmp_path_factory: pytest.TempPathFactory) -> Places:
     return Places(base)
 
 
-@pytest.mark.parametrize("kind", sorted(PLACES))
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+MORE = {
+    "source": "ws/sources/x/config.json", "source-permissions": "ws/sources/x/permissions.json",
+    "project": "ws/projects/x/config.json", "defaults": "home/config-defaults.json",
+    "permissions-default": "home/permissions/default.json",
+}  # fmt: skip
+"""Files of JSON without a recorded invalid one here."""
+
+TEXTS = {"skill": "ws/skills/x/SKILL.md", "task": "ws/tasks/x/task.yaml"}
+
+EVERYWHERE = PLACES | MORE | TEXTS
+
+
+@pytest.mark.parametrize("kind", sorted(PLACES | MORE))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(value=values)
 def test_any_json_in_any_file_is_judged(anywhere: Places, kind: str, value: Any) -> None:
     anywhere.put(kind, json_text.dumps(value))
@@ -292,7 +304,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("data", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("kind", sorted(PLACES))
+@pytest.mark.parametrize("kind", sorted(EVERYWHERE))
 def test_hostile_files_are_judged_too(anywhere: Places, kind: str, data: bytes) -> None:
     anywhere.put(kind, data)
     issues = anywhere.judge(kind)
