@@ -7,6 +7,8 @@ from __future__ import annotations
 
 KEYED = frozenset(
     {
+        "assets/create",
+        "assets/delete",
         "bundles/import",
         "credentials/delete",
         "credentials/set",
@@ -17,6 +19,7 @@ KEYED = frozenset(
         "labels/rename",
         "labels/reorder",
         "labels/update",
+        "memory/update",
         "messages/append",
         "messages/delete",
         "messages/truncate",
@@ -52,6 +55,7 @@ KEYED = frozenset(
 
 READS = frozenset(
     {
+        "assets/list",
         "automations/validate",
         "blobs/read",
         "bundles/export",
@@ -68,6 +72,7 @@ READS = frozenset(
         "issues/list",
         "labels/get",
         "labels/list",
+        "memory/get",
         "mentions/resolve",
         "messages/get",
         "messages/list",

@@ -74,6 +74,125 @@ class Noun:
         self._door = door
 
 
+class AssetsCalls(Noun):
+    """The methods `assets/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        project: str,
+        value: Mapping[str, Any],
+        content: Content,
+        workspace: str | None = None,
+        key: str | None = None,
+    ) -> Created:
+        """Store an upload; a name that is taken gets a number. `value: {name}`.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "assets/create",
+            {
+                "project": project,
+                "value": value,
+                "content": content,
+                "workspace": workspace,
+                "key": key,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        project: str,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove an upload.
+
+        id: Its name.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "assets/delete",
+            {
+                "project": project,
+                "id": id,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        project: str,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of the uploads of a project, the newest first.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "assets/list",
+            {
+                "project": project,
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        project: str,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "assets/list",
+            {
+                "project": project,
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+
 class AutomationsCalls(Noun):
     """The methods `automations/...`."""
 
@@ -945,6 +1064,60 @@ class LabelsCalls(Noun):
         return result
 
 
+class MemoryCalls(Noun):
+    """The methods `memory/...`."""
+
+    __slots__ = ()
+
+    async def get(
+        self,
+        *,
+        project: str,
+        workspace: str | None = None,
+    ) -> Got:
+        """What the MEMORY.md of a project says: `value.text`, "" where there is none.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "memory/get",
+            {
+                "project": project,
+                "workspace": workspace,
+            },
+        )
+        return result
+
+    async def update(
+        self,
+        *,
+        project: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        text: str | None = None,
+        prepend: str | None = None,
+        expected_version: str | None = None,
+    ) -> Updated:
+        """Write the MEMORY.md of a project: the whole text, or something new on top of it.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: "": there must be none.
+        """
+        result: Updated = await self._door.call(
+            "memory/update",
+            {
+                "project": project,
+                "workspace": workspace,
+                "key": key,
+                "text": text,
+                "prepend": prepend,
+                "expectedVersion": expected_version,
+            },
+        )
+        return result
+
+
 class MentionsCalls(Noun):
     """The methods `mentions/...`."""
 
@@ -1522,10 +1695,12 @@ class ProjectsCalls(Noun):
         id: str,
         workspace: str | None = None,
         fields: Sequence[str] | None = None,
+        context: bool | None = None,
     ) -> Got:
-        """One record of projects.
+        """One project.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        context: Answer `info.context` too: what its sessions are told of it. It is read from the disk.
         """
         result: Got = await self._door.call(
             "projects/get",
@@ -1533,6 +1708,7 @@ class ProjectsCalls(Noun):
                 "id": id,
                 "workspace": workspace,
                 "fields": fields,
+                "context": context,
             },
         )
         return result
@@ -2851,6 +3027,7 @@ class Calls:
     """All nouns."""
 
     def __init__(self, door: Door) -> None:
+        self.assets = AssetsCalls(door)
         self.automations = AutomationsCalls(door)
         self.blobs = BlobsCalls(door)
         self.bundles = BundlesCalls(door)
@@ -2860,6 +3037,7 @@ class Calls:
         self.files = FilesCalls(door)
         self.issues = IssuesCalls(door)
         self.labels = LabelsCalls(door)
+        self.memory = MemoryCalls(door)
         self.mentions = MentionsCalls(door)
         self.messages = MessagesCalls(door)
         self.oauth = OauthCalls(door)

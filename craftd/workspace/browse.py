@@ -78,6 +78,25 @@ def read(
     raise Busy(f"{path} is being written by another program", 200)
 
 
+def whole(spot: Spot, path: str, limit: int) -> tuple[bytes, os.stat_result]:
+    """A file with what was known of it when it was read.
+
+    Raises: NotFound, Forbidden, InvalidState (a folder), TooLarge (more than *limit* bytes), Busy (it keeps changing).
+    """
+    fd = _open(spot, path)
+    try:
+        for _ in range(atomic.READ_ATTEMPTS):
+            before = os.fstat(fd)
+            if before.st_size > limit:
+                raise TooLarge(path, limit, before.st_size)
+            data = _pread(fd, before.st_size, 0)
+            if atomic.of_stat(os.fstat(fd)) == atomic.of_stat(before):
+                return data, before
+    finally:
+        os.close(fd)
+    raise Busy(f"{path} is being written by another program", 200)
+
+
 @frozen
 class LocalFile:
     """Content that lies in a file of a workspace. limit: bytes it may have."""

@@ -280,6 +280,25 @@ async def a_task(scene: Scene) -> Params:
     return {"text": "id: a", "folder": scene.name}
 
 
+async def of_project(scene: Scene) -> Params:
+    return {"project": await scene.record("projects")}
+
+
+async def new_memory(scene: Scene) -> Params:
+    return {**await of_project(scene), "prepend": "- noted", "key": scene.key}
+
+
+async def new_asset(scene: Scene) -> Params:
+    asset = {"value": {"name": "plan.md"}, "content": {"text": "the plan"}}
+    return {**await of_project(scene), **asset, "key": scene.key}
+
+
+async def old_asset(scene: Scene) -> Params:
+    new = await new_asset(scene)
+    made = await scene.client.call("assets/create", {name: new[name] for name in ("project", "value", "content")})
+    return {"project": new["project"], "id": made["item"]["id"], "key": scene.key}
+
+
 async def a_mention(scene: Scene) -> Params:
     return {"text": f"[skill:{scene.name}]", "session": await scene.session()}
 
@@ -295,6 +314,9 @@ async def an_expression(scene: Scene) -> Params:
 WELL: dict[str, Prepare] = {
     "automations/validate": some_automations,
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
+    "assets/create": new_asset,
+    "assets/delete": old_asset,
+    "assets/list": of_project,
     "blobs/create": nothing,
     "blobs/delete": blob,
     "blobs/read": some_bytes,
@@ -321,6 +343,8 @@ WELL: dict[str, Prepare] = {
     "issues/list": nothing,
     "labels/rename": another_id("labels"),
     "labels/reorder": order("labels"),
+    "memory/get": of_project,
+    "memory/update": new_memory,
     "mentions/resolve": a_mention,
     "messages/append": append,
     "messages/delete": old_message,
@@ -431,7 +455,7 @@ def another(well: Params) -> Params:
     if set(well) == {"content", "key"}:
         return {"content": {"text": "another"}}
     lists = ("sessions", "ids")
-    name = next(name for name in ("id", "session", "path", *lists) if name in well)
+    name = next(name for name in ("id", "session", "path", "prepend", *lists) if name in well)
     return {name: ["another"] if name in lists else "another"}
 
 

@@ -439,6 +439,52 @@ export interface WrittenFile {
 
 /** Every method: what it takes and what it answers. */
 export interface Methods {
+  /** Store an upload; a name that is taken gets a number. `value: {name}`. */
+  "assets/create": {
+    params: {
+      project: string;
+      value: JsonObject;
+      content: Content;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+    };
+    result: Created;
+  };
+  /** Remove an upload. */
+  "assets/delete": {
+    params: {
+      project: string;
+      /** Its name. */
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One page of the uploads of a project, the newest first. */
+  "assets/list": {
+    params: {
+      project: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
   /** What is wrong with the text of an `automations.json`, beside the labels of the workspace; nothing is stored. */
   "automations/validate": {
     params: {
@@ -821,6 +867,30 @@ export interface Methods {
     };
     result: Updated;
   };
+  /** What the MEMORY.md of a project says: `value.text`, "" where there is none. */
+  "memory/get": {
+    params: {
+      project: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: Got;
+  };
+  /** Write the MEMORY.md of a project: the whole text, or something new on top of it. */
+  "memory/update": {
+    params: {
+      project: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      text?: string;
+      prepend?: string;
+      /** "": there must be none. */
+      expectedVersion?: string;
+    };
+    result: Updated;
+  };
   /** What a text mentions. */
   "mentions/resolve": {
     params: {
@@ -1070,13 +1140,15 @@ export interface Methods {
     };
     result: Removed;
   };
-  /** One record of projects. */
+  /** One project. */
   "projects/get": {
     params: {
       id: string;
       /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
       workspace?: string;
       fields?: string[];
+      /** Answer `info.context` too: what its sessions are told of it. It is read from the disk. */
+      context?: boolean;
     };
     result: Got;
   };
@@ -2114,6 +2186,8 @@ export const ERROR_CODES = {
 
 /** Methods that take a `key`: the same change sent again with the same key is made once. */
 export const KEYED: ReadonlySet<string> = new Set([
+  "assets/create",
+  "assets/delete",
   "bundles/import",
   "credentials/delete",
   "credentials/set",
@@ -2124,6 +2198,7 @@ export const KEYED: ReadonlySet<string> = new Set([
   "labels/rename",
   "labels/reorder",
   "labels/update",
+  "memory/update",
   "messages/append",
   "messages/delete",
   "messages/truncate",
@@ -2157,6 +2232,7 @@ export const KEYED: ReadonlySet<string> = new Set([
 
 /** Methods that change nothing: asking again is harmless. */
 export const READS: ReadonlySet<string> = new Set([
+  "assets/list",
   "automations/validate",
   "blobs/read",
   "bundles/export",
@@ -2173,6 +2249,7 @@ export const READS: ReadonlySet<string> = new Set([
   "issues/list",
   "labels/get",
   "labels/list",
+  "memory/get",
   "mentions/resolve",
   "messages/get",
   "messages/list",

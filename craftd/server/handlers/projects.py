@@ -1,0 +1,161 @@
+"""Projects: what their sessions are told, their memory and their uploads."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+from random import SystemRandom
+
+from attrs import evolve
+
+from craftd.errors import InvalidParams, NotFound, Ref, VersionConflict
+from craftd.model import project_context
+from craftd.model.assets import numbered, sanitised
+from craftd.model.files import is_hidden, parts_of
+from craftd.model.records import Item
+from craftd.protocol.codec import Raw
+from craftd.protocol.contract import Committed, Created, Got, Page, Updated
+from craftd.protocol.methods.projects import (
+    CreateAsset,
+    DeleteAsset,
+    GetMemory,
+    GetProject,
+    ListAssets,
+    UpdateMemory,
+)
+from craftd.server.dispatch import Call, handles
+from craftd.server.handlers.files import content_of
+from craftd.server.handlers.nouns import chosen
+from craftd.workspace import files, project_files
+from craftd.workspace.files import Ground
+from craftd.workspace.project_files import ASSETS, MEMORY, WriteMemory
+from craftd.workspace.workspace import Workspace
+
+_pick = SystemRandom().randrange
+
+
+@handles
+async def get(call: Call, params: GetProject) -> Got:
+    workspace: Workspace = call.scope
+    item = workspace.verbs.item("projects", params.id)
+    if params.context:
+        context = await workspace.in_pool(partial(_context, workspace=workspace, item=item), workspace.ground())
+        item = evolve(item, info={**item.info, "context": context})
+    return Got(item=chosen(item, params.fields), epoch=workspace.epoch, revision=workspace.revision)
+
+
+def _context(ground: Ground, workspace: Workspace, item: Item) -> dict[str, object]:
+    _, folder = project_files.folder_of(workspace, item.id)
+    listed = project_files.assets(ground, folder)
+    noted = project_files.read_memory(ground, folder).text
+    return project_context.as_json(item.value, str(ground.named.joinpath(*folder)), listed, noted)
+
+
+@handles
+async def get_memory(call: Call, params: GetMemory) -> Got:
+    workspace: Workspace = call.scope
+    id, _ = _folder(workspace, params.project)
+    revision = workspace.revision
+    item = await project_files.item(workspace, "memory", id, id)
+    return Got(item=item, epoch=workspace.epoch, revision=revision)
+
+
+@handles
+async def update_memory(call: Call, params: UpdateMemory) -> Updated:
+    workspace: Workspace = call.scope
+    if (params.text is None) == (params.prepend is None):
+        raise InvalidParams.of("text", "either text or prepend says what to write")
+    for name, text in (("text", params.text), ("prepend", params.prepend)):
+        if text is not None and any("\ud800" <= char <= "\udfff" for char in text):
+            raise InvalidParams.of(name, "has a lone surrogate: no file holds it as UTF-8")
+    id, folder = _folder(workspace, params.project)
+    done = await workspace.commit(
+        WriteMemory(
+            origin=call.origin,
+            connection=call.connection,
+            parts=(*folder, MEMORY),
+            expected=params.expected_version,
+            text=params.text,
+            first=params.prepend,
+        )
+    )
+    written, text, changed = done.answer
+    item = project_files.Memory(text, written.version).item(id)
+    return Updated(item=item, changed=changed, epoch=done.epoch, revision=done.revision)
+
+
+@handles
+async def list_assets(call: Call, params: ListAssets) -> Page:
+    workspace: Workspace = call.scope
+    _, folder = _folder(workspace, params.project)
+    epoch, revision = workspace.epoch, workspace.revision
+    listed = await workspace.in_pool(partial(project_files.assets, folder=folder), workspace.ground())
+    page = project_files.page(
+        listed,
+        folder,
+        epoch,
+        filter=params.filter,
+        sort=params.sort,
+        fields=params.fields,
+        limit=params.limit,
+        cursor=params.cursor,
+    )
+    items = tuple(map(Raw, page.items))
+    return Page(items=items, next_cursor=page.next_cursor, total=page.total, epoch=epoch, revision=revision)
+
+
+@handles
+async def create_asset(call: Call, params: CreateAsset) -> Created:
+    workspace: Workspace = call.scope
+    unknown = sorted(params.value.keys() - {"name"})
+    wanted = params.value.get("name", "")
+    if unknown or not isinstance(wanted, str):
+        raise InvalidParams.of(f"value.{unknown[0] if unknown else 'name'}", "value is {name: text}")
+    _, folder = _folder(workspace, params.project)
+    name = sanitised(wanted, _pick)
+    if is_hidden(name):
+        raise InvalidParams.of("value.name", f"{name} looks like a secret, and such files are kept from every client")
+    with content_of(call, params.content) as source:
+        for number in count(1):
+            chosen_name = numbered(name, number)
+            write = files.WriteFile(
+                origin=call.origin,
+                connection=call.connection,
+                parts=(*folder, ASSETS, chosen_name),
+                expected="",
+                source=source,
+            )
+            try:
+                done = await workspace.commit(write)
+                break
+            except VersionConflict:
+                continue
+    item = await project_files.item(workspace, "assets", params.project, chosen_name)
+    return Created(item=item, epoch=done.epoch, revision=done.revision)
+
+
+@handles
+async def delete_asset(call: Call, params: DeleteAsset) -> Committed:
+    workspace: Workspace = call.scope
+    if len(parts_of(params.id, "id")) != 1:
+        raise InvalidParams.of("id", "must be the name of an upload")
+    _, folder = _folder(workspace, params.project)
+    done = await workspace.commit(
+        files.DeleteFile(
+            origin=call.origin,
+            connection=call.connection,
+            parts=(*folder, ASSETS, params.id),
+            expected=params.expected_version,
+            missing_ok=params.missing_ok,
+        )
+    )
+    return Committed(epoch=done.epoch, revision=done.revision)
+
+
+def _folder(workspace: Workspace, project: str) -> tuple[str, tuple[str, ...]]:
+    try:
+        return project_files.folder_of(workspace, project)
+    except InvalidParams as error:
+        raise InvalidParams.of("project", error.issues[0].message) from None
+    except NotFound:
+        raise NotFound(Ref("projects", project, workspace.id)) from None
