@@ -84,6 +84,8 @@ class Noun:
     validate: Callable[[Record, Record | None], list[Issue]] = nothing_wrong
     new: Callable[[Record, Facts], tuple[str, Record]] | None = None
     touch: Callable[[Record, Facts], Record] | None = None
+    refused: frozenset[str] = frozenset()
+    """Codes of warnings about a file that a change may not bring in."""
     among: Callable[[str, Record, Mapping[str, Record]], list[Issue]] = nothing_among
     must_hold: Callable[[Mapping[str, Record]], list[Issue]] = nothing_missing
     info: Callable[[Record], dict[str, Any]] = no_info

@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from craftd.errors import Issue
+from craftd.model import json_text
 from craftd.model.checks import (
     Check,
     anything,
@@ -21,9 +22,11 @@ from craftd.model.checks import (
     web_address,
     whole,
 )
+from craftd.model.credentials import slots
 from craftd.model.ids import choose_slug
 from craftd.model.noun import Facts, Noun
 from craftd.model.records import Record
+from craftd.model.secret_places import secrets_in
 
 TYPES = ("mcp", "api", "local")
 
@@ -129,6 +132,65 @@ def _block(value: Record) -> Iterator[Issue]:
                 yield Issue(path="mcp", message=f"needs {name!r} for this transport", code="schema")
 
 
+SECRET = "secret-in-config"
+
+_check_schema = validator(check)
+
+
+def validate(value: Record, old: Record | None) -> list[Issue]:
+    """The schema; secrets that *old* does not show in the same place; and hints at what loads but is not meant."""
+    known = {} if old is None else secrets_in(old)
+    return [
+        *_check_schema(value, old),
+        *(_shown(path) for path, secret in secrets_in(value).items() if known.get(path) != secret),
+        *_hints(value),
+    ]
+
+
+def _shown(path: str) -> Issue:
+    return Issue(
+        path=path,
+        message="holds a secret in plain text, which every client and export would see",
+        severity="warning",
+        code=SECRET,
+        suggestion="take it out and store it with `credentials/set`; a name like ${NAME} may stand here",
+    )
+
+
+def _hints(value: Record) -> Iterator[Issue]:
+    def hint(path: str, message: str, code: str = "unused") -> Issue:
+        return Issue(path=path, message=message, severity="warning", code=code)
+
+    slug, kind = value.get("slug"), value.get("type")
+    if isinstance(slug, str) and slug != slug.strip("-"):
+        yield hint("slug", "begins or ends with a hyphen", "bad-slug")
+    for name in ("icon", "tagline"):
+        if name in value and not isinstance(value[name], str):
+            yield hint(name, "is no text, so nothing is shown", "schema")
+    for name in TYPES:
+        if name in value and name != kind and kind in TYPES and kind in value:
+            yield hint(name, f"does not count, as the type is {kind}")
+    mcp, api = (value.get(name) if kind == name else None for name in ("mcp", "api"))
+    for path, block, name in (("mcp.url", mcp, "url"), ("api.baseUrl", api, "baseUrl")):
+        address = block.get(name) if isinstance(block, dict) else None
+        if isinstance(address, str) and ":" in address and not re.match(r"\s*https?:", address, re.IGNORECASE):
+            yield hint(path, "is no http or https address", "odd-url")
+    if isinstance(mcp, dict) and mcp.get("transport") == "stdio":
+        if "url" in mcp:
+            yield hint("mcp.url", "does not count for a program")
+        if mcp.get("authType", "none") != "none":
+            yield hint("mcp.authType", "does not count for a program")
+    if isinstance(api, dict) and api.get("authType") == "none":
+        for name in ("headerName", "headerNames", "queryParam"):
+            if name in api:
+                yield hint(f"api.{name}", "does not count, as authType is none")
+        if value.get("provider") in ("google", "slack", "microsoft"):
+            yield hint("api.authType", f"is none, but {value['provider']} wants a sign-in")
+    renewal = api.get("renewEndpoint") if isinstance(api, dict) else None
+    if renewal is not None and not (isinstance(renewal, dict) and isinstance(renewal.get("path"), str)):
+        yield hint("api.renewEndpoint", "needs a path that is text", "schema")
+
+
 def new(value: Record, facts: Facts) -> tuple[str, Record]:
     """A source as the app creates it; its id is the folder's name, its member `id` that name and 8 hex digits."""
     name = value.get("name", "New Source")
@@ -192,6 +254,64 @@ def needs_authentication(config: Record) -> bool:
     return authentication(config) is not None and config.get("isAuthenticated") is not True
 
 
+def sign_in(config: Record) -> str | None:
+    """Who is signed in to: google, slack, microsoft, generic, mcp; None where that is not how a secret is got."""
+    block, provider = config.get(str(config.get("type"))), config.get("provider")
+    auth = block.get("authType") if isinstance(block, dict) else None
+    if config.get("type") == "mcp":
+        return "mcp" if authentication(config) == "oauth" else None
+    if config.get("type") != "api" or auth == "none":
+        return None
+    if isinstance(provider, str) and provider in ("google", "slack", "microsoft"):
+        return provider
+    return "generic" if auth == "oauth" else None
+
+
+_SECTIONS = {"scope": "scope", "guidelines": "guidelines", "context": "context", "api notes": "apiNotes"}
+_FENCED = re.compile(r"```json\n(.*?)\n?```", re.DOTALL)
+
+
+def guide_sections(guide: str) -> Record:
+    """What stands below `## Scope`, `Guidelines`, `Context`, `API Notes` (text) and `Cache` (its JSON).
+
+    A section ends where the next heading of level 1 or 2 outside a fence begins; of two of a name the last counts.
+    """
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    fenced = False
+    for line in guide.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        fenced ^= line.startswith("```")
+        if not fenced and line.startswith(("# ", "## ")):
+            lines = []
+            if line.startswith("## "):
+                found[line[3:].lower()] = lines
+        else:
+            lines.append(line)
+    sections: Record = {
+        member: "\n".join(found[title]).strip() for title, member in _SECTIONS.items() if title in found
+    }
+    if (match := _FENCED.search("\n".join(found.get("cache", [])))) is not None:
+        try:
+            sections["cache"] = json_text.loads(match[1].encode())
+        except ValueError:
+            pass
+    return sections
+
+
+def info(value: Record) -> Record:
+    """Whether a session can use it, and what of: computed, never stored."""
+    told: Record = {
+        "usable": why_unusable(value) is None,
+        "needsAuthentication": needs_authentication(value),
+        "credentials": list(slots(value)) if authentication(value) is not None else [],
+    }
+    if (service := sign_in(value)) is not None:
+        told["signIn"] = service
+    if isinstance(guide := value.get("guide"), str):
+        told["guide"] = guide_sections(guide)
+    return told
+
+
 SOURCES = Noun(
     name="sources",
     id_pattern=re.compile(r"[a-z0-9][a-z0-9-]{0,199}", re.ASCII),
@@ -203,7 +323,9 @@ SOURCES = Noun(
     volatile=frozenset({"updatedAt"}),
     immutable=frozenset({"id", "slug", "createdAt"}),
     fields=tuple(FIELDS),
-    validate=validator(check),
+    validate=validate,
+    info=info,
+    refused=frozenset({SECRET}),
     new=new,
     touch=touch,
 )  # fmt: skip

@@ -154,7 +154,11 @@ def refuse_errors(noun: Noun, value: Record, old: Record | None, ref: Ref) -> No
 
     A record that was broken by hand can thus be mended one field after the other.
     """
-    errors = [issue for issue in noun.validate(value, old) if issue.severity == "error"]
+    errors = [
+        evolve(issue, severity="error")
+        for issue in noun.validate(value, old)
+        if issue.severity == "error" or issue.code in noun.refused
+    ]
     if old is not None and errors:
         known = {(issue.path, issue.message) for issue in noun.validate(old, old)}
         errors = [issue for issue in errors if (issue.path, issue.message) not in known]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from craftd.model.sources import needs_authentication, to_enable, why_unusable
+from craftd.model.sources import guide_sections, info, needs_authentication, sign_in, to_enable, why_unusable
 
 GOLDEN = Path(__file__).parents[1] / "golden/sources"
 RECORDED = [
@@ -41,3 +41,31 @@ def test_what_a_skill_requires_is_switched_on_where_it_can_be_used(case: dict[st
     assert (chosen, list(skipped)) == (case["toEnable"], list(dict.fromkeys(case["skipped"])))
     assert [*case["enabledBefore"], *chosen] == case["enabledAfter"]
     assert all(skipped[slug] == "missing" for slug in skipped if slug not in sources)
+
+
+@pytest.mark.parametrize(("tree", "folder", "expected"), RECORDED)
+def test_what_is_signed_in_to_and_where_the_secret_lies_is_as_in_the_app(
+    tree: str, folder: str, expected: dict[str, Any]
+) -> None:
+    config = json.loads((GOLDEN / tree / "sources" / folder / "config.json").read_text("utf-8-sig"))
+    if folder not in ANOTHER_BLOCK | {"google-none"} and tree != "invalid":
+        assert sign_in(config) == (expected["oauthProvider"] if expected["oauth"] else None)
+        types = info(config)["credentials"]
+        assert types[:1] == ([expected["credentialKey"].partition("::")[0]] if types else [])
+        assert bool(types) or not expected["needsAuthentication"]
+
+
+GUIDES = json.loads((GOLDEN / "guides.json").read_bytes())
+OTHERWISE = {
+    "last-section-without-z-is-lost": {"scope": "alpha", "context": "no such letter here"},
+    "last-section-cut-at-z": {"scope": "alpha", "context": "before zulu after"},
+    "middle-section-cut-at-z": {"scope": "first Zebra second", "context": "x"},
+    "cache-with-z-in-json": {"cache": {"size": 1}},
+    "crlf": {"scope": "a"},
+}
+"""There a section ends at the letter z, and lines only at \\n."""
+
+
+@pytest.mark.parametrize("case", GUIDES, ids=lambda case: case["name"])
+def test_the_sections_of_a_guide_are_found(case: dict[str, Any]) -> None:
+    assert guide_sections(case["raw"]) == OTHERWISE.get(case["name"], case["parsed"])
