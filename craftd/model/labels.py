@@ -123,7 +123,7 @@ def among(id: str, value: Record, records: Mapping[str, Record]) -> list[Issue]:
         return []
     if parent == id or parent not in records:
         return [Issue(path="parent", message=f"there is no {parent!r} it could be in", code="parent-unknown")]
-    tree = {**records, id: value}
+    tree = records if records.get(id) is value else {**records, id: value}
     if id in ancestors(parent, tree):
         return [Issue(path="parent", message=f"{parent!r} is below {id!r} itself", code="cycle")]
     depth = 1 + sum(1 for _ in ancestors(id, tree))

@@ -95,8 +95,8 @@ async def test_half_a_file_of_defaults_is_reported_and_the_last_good_one_counts(
     await client.call("daemon/sync", {"workspace": None})
     session = (await create(client))["id"]
     assert (await effective(client, session))["permissionMode"] == ("safe", "built-in")
-    issues = (await client.call("issues/list", {}))["items"]
-    assert [issue["path"] for issue in issues] == ["config-defaults.json"]
+    [issue] = (await client.call("issues/list", {"path": "config-defaults.json"}))["items"]
+    assert (issue["path"], issue["code"]) == ("config-defaults.json", "not-json")
     assert defaults.read_text() == '{"workspaceDefaults"'
 
 
