@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from attrs import evolve
+
 from craftd.errors import Issue
 from craftd.model.checks import Check, flag, listing, nullable, one_of, shape, text, whole
 from craftd.model.records import Record
@@ -211,6 +213,39 @@ _PREFERENCES = shape(PREFERENCE_FIELDS)
 def check_preferences(value: Any) -> list[Issue]:
     """`preferences.json`."""
     return list(_PREFERENCES(value, ""))
+
+
+# drafts.json
+
+_ATTACHMENT = shape(
+    {
+        "path": _filled,
+        "name": _text,
+        "content": shape({"type": one_of("image", "pdf", "text", "office", "audio", "unknown")}, required=("type",)),
+    },
+    required=("path", "name"),
+)
+
+
+def _attachment(value: Any, path: str) -> Iterator[Issue]:
+    wrong = list(_ATTACHMENT(value, path))
+    yield from wrong
+    if not wrong and "content" not in value and not value["path"].startswith("/"):
+        yield Issue(path=f"{path}.path", message="must be absolute where there is no content", code="schema")
+
+
+_DRAFT = shape({"text": _text, "attachments": listing(_attachment)}, required=("text",))
+
+
+def check_drafts(value: Any) -> Iterator[Issue]:
+    """`drafts.json`: what was typed and not sent, by session. The app drops a draft of another shape when it saves."""
+    drafts = value.get("drafts") if isinstance(value, dict) else None
+    if not isinstance(drafts, dict):
+        yield Issue(path="drafts", message="must be an object", code="schema")
+        return
+    for id, draft in drafts.items():
+        for issue in _DRAFT(draft, f"drafts.{id}"):
+            yield evolve(issue, severity="warning", code="draft-dropped")
 
 
 # theme.json

@@ -224,6 +224,7 @@ HOME_CHECKED = Checked(
         Kind(noun="workspaces", pattern="config.json", check=json(app_config.check_config)),
         Kind(noun="settings", pattern="config-defaults.json", check=json(app_config.check_defaults)),
         Kind(noun="preferences", pattern="preferences.json", check=json(app_config.check_preferences)),
+        Kind(noun="sessions", pattern="drafts.json", check=json(app_config.check_drafts)),
         Kind(noun="settings", pattern="theme.json", check=json(app_config.check_theme)),
         Kind(noun="settings", pattern="tool-icons/tool-icons.json", check=json(app_config.check_tool_icons)),
     )

@@ -188,6 +188,7 @@ WRONG = {
 
 WRONG_AT_HOME = {
     "config.json": b'{"workspaces": []}', "config-defaults.json": b"{", "preferences.json": b'{"uiLanguage": "xx"}',
+    "drafts.json": b'{"drafts": {"a": 1}}',
     "theme.json": b"{}", "tool-icons/tool-icons.json": b"[]", "permissions/default.json": b"}",
 }  # fmt: skip
 

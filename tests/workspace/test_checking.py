@@ -205,6 +205,14 @@ def test_old_files_that_the_app_still_reads_are_no_errors_but_for_colours(places
     assert errors <= ({"bad-color"} if "colors" in case else set())
 
 
+def test_a_draft_that_the_app_would_drop_is_told(places: Places) -> None:
+    data = (GOLDEN / "legacy/drafts-old-shape/drafts.json").read_bytes()
+    issues = places.issues(places.put("drafts", data))
+    dropped = {place(issue).split(".")[1] for issue in issues}
+    assert json.loads(data)["drafts"].keys() - dropped == set(EXPECTED["legacy"]["drafts-old-shape"]["kept"])
+    assert {(issue.severity, issue.code) for issue in issues} == {(W, "draft-dropped")}
+
+
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The recorded home as somebody's; its folder."""
@@ -275,7 +283,7 @@ def anywhere(tmp_path_factory: pytest.TempPathFactory) -> Places:
 MORE = {
     "source": "ws/sources/x/config.json", "source-permissions": "ws/sources/x/permissions.json",
     "project": "ws/projects/x/config.json", "defaults": "home/config-defaults.json",
-    "permissions-default": "home/permissions/default.json",
+    "permissions-default": "home/permissions/default.json", "drafts": "home/drafts.json",
 }  # fmt: skip
 """Files of JSON without a recorded invalid one here."""
 
