@@ -88,6 +88,7 @@ READS = frozenset(
         "sessions/view",
         "skills/get",
         "skills/list",
+        "skills/resolve",
         "skills/validate",
         "sources/get",
         "sources/list",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Removed,
         Renamed,
         ResolvedMentions,
+        ResolvedSkills,
         Revealed,
         ShownTokens,
         SignedIn,
@@ -2182,6 +2183,27 @@ class SkillsCalls(Noun):
                 "limit": limit,
             },
         )
+
+    async def resolve(
+        self,
+        *,
+        workspace: str | None = None,
+        session: str | None = None,
+    ) -> ResolvedSkills:
+        """The skills of a session: of its directory, of the workspace, of the home folder, and which of them
+        count.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        session: Absent: one that has yet to begin.
+        """
+        result: ResolvedSkills = await self._door.call(
+            "skills/resolve",
+            {
+                "workspace": workspace,
+                "session": session,
+            },
+        )
+        return result
 
     async def update(
         self,

@@ -377,6 +377,13 @@ class ResolvedMentions(TypedDict):
     skipped: list[Skipped]
 
 
+class ResolvedSkills(TypedDict):
+    """directory: whose `.agents/skills` was looked into."""
+
+    directory: str
+    skills: list[SessionSkill]
+
+
 class Revealed(TypedDict):
     """value: as stored, the secret with it."""
 
@@ -385,6 +392,18 @@ class Revealed(TypedDict):
     id: str
     version: str
     value: Any
+
+
+class SessionSkill(TypedDict):
+    """level, path, value: of the one that counts, null and empty if none loads; value without `content`."""
+
+    id: str
+    level: str
+    path: str
+    value: dict[str, Any]
+    sdkName: str
+    levels: list[SkillLevel]
+    unusable: list[Skipped]
 
 
 class ShownToken(TypedDict):
@@ -410,6 +429,15 @@ class SignedIn(TypedDict):
     revision: int
     id: str
     account: NotRequired[str]
+
+
+class SkillLevel(TypedDict):
+    """level: project, workspace, global. path: of the SKILL.md. loads: it can be used."""
+
+    level: str
+    path: str
+    loads: bool
+    issues: list[Issue]
 
 
 class Skipped(TypedDict):

@@ -303,6 +303,10 @@ async def a_mention(scene: Scene) -> Params:
     return {"text": f"[skill:{scene.name}]", "session": await scene.session()}
 
 
+async def of_a_session(scene: Scene) -> Params:
+    return {"session": await scene.session()}
+
+
 async def some_steps(scene: Scene) -> Params:
     return {"steps": [{"mention": ["/x/SKILL.md"]}, {"call": "Grep"}]}
 
@@ -365,6 +369,7 @@ WELL: dict[str, Prepare] = {
     "sessions/publish": relayed,
     "sessions/unread": nothing,
     "sessions/view": some_sessions,
+    "skills/resolve": of_a_session,
     "skills/validate": a_skill,
     "statuses/rename": another_id("statuses"),
     "statuses/reorder": order("statuses"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -81,6 +83,48 @@ async def test_a_session_says_where_it_works_and_what_it_has(client: Wire) -> No
     assert got["enable"] == []
     with pytest.raises(Failed, match="NotFound"):
         await client.call("mentions/resolve", {"text": "", "session": "nobody"})
+
+
+async def test_a_session_has_the_skills_of_its_directory_the_workspace_and_everybody(
+    client: Wire, daemon: Daemon
+) -> None:
+    project = daemon.base / "project"
+    files = {
+        "global": Path(daemon.environment["HOME"]) / ".agents/skills/commit/SKILL.md",
+        "workspace": daemon.base / "ws/skills/commit/SKILL.md",
+        "project": project / ".agents/skills/commit/SKILL.md",
+    }
+    for level in ("global", "project"):
+        files[level].parent.mkdir(parents=True)
+    files["global"].write_text("---\nname: For all\ndescription: d\nrequiredSources: bare\n---\nx\n")
+    files["project"].write_text("---\nname: Here\nname: There\n---\nx\n")
+    session = (await client.call("sessions/create", {"value": {"workingDirectory": str(project)}}))["item"]["id"]
+
+    async def resolved(**params: str) -> dict[str, Any]:
+        [skill] = [one for one in (await client.call("skills/resolve", params))["skills"] if one["id"] == "commit"]
+        assert [level["path"] for level in skill["levels"]] == [str(files[at["level"]]) for at in skill["levels"]]
+        return cast("dict[str, Any]", skill)
+
+    broken = await resolved(session=session)
+    assert [(at["level"], at["loads"]) for at in broken["levels"]] == [
+        ("project", False), ("workspace", True), ("global", True),
+    ]  # fmt: skip
+    [issue] = broken["levels"][0]["issues"]
+    assert (issue["code"], issue["path"], issue["range"]["start"]["line"]) == ("not-yaml", str(files["project"]), 2)
+    assert (broken["level"], broken["value"]["name"]) == ("workspace", "Git Commit")
+    assert [one["reason"] for one in broken["unusable"]] == ["disabled", "missing"]
+    files["project"].write_text("---\nname: Here\ndescription: d\n---\nx\n")
+    mended = await resolved(session=session)
+    assert (mended["level"], mended["path"], mended["sdkName"]) == ("project", str(files["project"]), ".agents:commit")
+    assert [at["level"] for at in (await resolved())["levels"]] == ["workspace", "global"]
+    got = await client.call("mentions/resolve", {"text": "[skill:commit]", "session": session})
+    assert (got["message"], got["mentions"][0]["path"]) == (
+        "[Mentioned skill: Here (slug: commit)]", str(files["project"]),
+    )  # fmt: skip
+    listed = (await client.call("skills/list"))["items"]
+    assert [item["value"]["name"] for item in listed if item["id"] == "commit"] == ["Git Commit"]
+    for level in ("global", "project"):
+        shutil.rmtree(files[level].parents[2])
 
 
 async def test_what_is_not_read_is_asked_for_once_and_the_state_goes_with_the_client(

@@ -325,6 +325,12 @@ export interface ResolvedMentions {
   skipped: Skipped[];
 }
 
+/** directory: whose `.agents/skills` was looked into. */
+export interface ResolvedSkills {
+  directory: string;
+  skills: SessionSkill[];
+}
+
 /** value: as stored, the secret with it. */
 export interface Revealed {
   epoch: string;
@@ -332,6 +338,17 @@ export interface Revealed {
   id: string;
   version: string;
   value: unknown;
+}
+
+/** level, path, value: of the one that counts, null and empty if none loads; value without `content`. */
+export interface SessionSkill {
+  id: string;
+  level: string;
+  path: string;
+  value: JsonObject;
+  sdkName: string;
+  levels: SkillLevel[];
+  unusable: Skipped[];
 }
 
 /** workspaces: registry ids that it is limited to. created_at: absent for the one in the file `craftd/token`. */
@@ -353,6 +370,14 @@ export interface SignedIn {
   revision: number;
   id: string;
   account?: string;
+}
+
+/** level: project, workspace, global. path: of the SKILL.md. loads: it can be used. */
+export interface SkillLevel {
+  level: string;
+  path: string;
+  loads: boolean;
+  issues: Issue[];
 }
 
 /** reason: missing, disabled, needs-authentication. */
@@ -1353,6 +1378,16 @@ export interface Methods {
     };
     result: Page;
   };
+  /** The skills of a session: of its directory, of the workspace, of the home folder, and which of them count. */
+  "skills/resolve": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Absent: one that has yet to begin. */
+      session?: string;
+    };
+    result: ResolvedSkills;
+  };
   /** Change members of a record of skills. */
   "skills/update": {
     params: {
@@ -2265,6 +2300,7 @@ export const READS: ReadonlySet<string> = new Set([
   "sessions/view",
   "skills/get",
   "skills/list",
+  "skills/resolve",
   "skills/validate",
   "sources/get",
   "sources/list",

@@ -1,11 +1,13 @@
-"""Skills: what is wrong with one that is not stored."""
+"""Skills: what is wrong with one that is not stored, and which a session has."""
 
 from __future__ import annotations
 
 from attrs import frozen
 
 from craftd.errors import Issue
+from craftd.model.records import Record
 from craftd.protocol.contract import Ref
+from craftd.protocol.methods.mentions import Skipped
 from craftd.protocol.registry import method
 
 
@@ -24,3 +26,47 @@ class ValidateSkill(Ref):
     text: str
     folder: str | None = None
     """Name of the one it is for, its id; absent: nothing is said about that."""
+
+
+@frozen(kw_only=True)
+class SkillLevel:
+    """level: project, workspace, global. path: of the SKILL.md. loads: it can be used."""
+
+    level: str
+    path: str
+    loads: bool
+    issues: tuple[Issue, ...]
+
+
+@frozen(kw_only=True)
+class SessionSkill:
+    """level, path, value: of the one that counts, null and empty if none loads; value without `content`.
+
+    levels: all of that name, highest first. sdk_name: what the model's toolkit calls it. unusable: of the sources
+    that it requires, those that cannot be switched on.
+    """
+
+    id: str
+    level: str | None
+    path: str | None
+    value: Record
+    sdk_name: str
+    levels: tuple[SkillLevel, ...]
+    unusable: tuple[Skipped, ...]
+
+
+@frozen(kw_only=True)
+class ResolvedSkills:
+    """directory: whose `.agents/skills` was looked into."""
+
+    directory: str
+    skills: tuple[SessionSkill, ...]
+
+
+@method("skills/resolve", result=ResolvedSkills, right="read")
+@frozen(kw_only=True)
+class ResolveSkills(Ref):
+    """The skills of a session: of its directory, of the workspace, of the home folder, and which of them count."""
+
+    session: str | None = None
+    """Absent: one that has yet to begin."""

@@ -28,11 +28,11 @@ from craftd.workspace.workspace import Workspace
 
 
 @handles
-def resolve(call: Call, params: ResolveMentions) -> ResolvedMentions:
+async def resolve(call: Call, params: ResolveMentions) -> ResolvedMentions:
     workspace: Workspace = call.scope
-    found = mentions.resolve(
-        workspace, params.text, _session(workspace, params.session), params.directory, list(params.skills)
-    )
+    session = session_of(workspace, params.session)
+    levels = await mentions.read_levels(workspace, mentions.directory_of(workspace, session))
+    found = mentions.resolve(workspace, levels, params.text, session, params.directory, list(params.skills))
     return ResolvedMentions(
         message=found.message,
         mentions=tuple(map(_mentioned, found.meant)),
@@ -44,7 +44,7 @@ def resolve(call: Call, params: ResolveMentions) -> ResolvedMentions:
     )
 
 
-def _session(workspace: Workspace, id: str | None) -> Record | None:
+def session_of(workspace: Workspace, id: str | None) -> Record | None:
     if id is None:
         return None
     workspace.check_session_id(id, "session")
