@@ -48,6 +48,7 @@ KEYED = frozenset(
         "views/update",
         "workspaces/create",
         "workspaces/delete",
+        "workspaces/move",
         "workspaces/update",
     }
 )

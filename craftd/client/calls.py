@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         SignedIn,
         StartedSignIn,
         Subscribed,
+        TestedSource,
         Unread,
         Updated,
         Validated,
@@ -2388,6 +2389,30 @@ class SourcesCalls(Noun):
             },
         )
 
+    async def test(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        auto_enable: bool | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> TestedSource:
+        """Really connect to a source, with the credential that is stored for it, and write down how it went.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        auto_enable: Switch it on if it was off and could be connected to.
+        """
+        result: TestedSource = await self._door.call(
+            "sources/test",
+            {
+                "id": id,
+                "workspace": workspace,
+                "autoEnable": auto_enable,
+            },
+            on_progress=on_progress,
+        )
+        return result
+
     async def update(
         self,
         *,
@@ -3016,6 +3041,30 @@ class WorkspacesCalls(Noun):
                 "limit": limit,
             },
         )
+
+    async def move(
+        self,
+        *,
+        id: str,
+        path: str,
+        key: str | None = None,
+        expected_version: str | None = None,
+    ) -> Updated:
+        """Say where the folder of a workspace is, after somebody moved it; nothing is moved, and its id stays.
+
+        path: Absolute, or beginning with `~`.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Updated = await self._door.call(
+            "workspaces/move",
+            {
+                "id": id,
+                "path": path,
+                "key": key,
+                "expectedVersion": expected_version,
+            },
+        )
+        return result
 
     async def update(
         self,

@@ -466,6 +466,20 @@ class Subscribed(TypedDict):
     count: NotRequired[int]
 
 
+class TestedSource(TypedDict):
+    """status: as written into the configuration. message: why it is not connected. written: whether it could be
+    stored.
+    """
+
+    epoch: str
+    revision: int
+    status: Literal["connected", "needs_auth", "failed"]
+    message: NotRequired[str]
+    written: bool
+    found: dict[str, Any]
+    searchPath: NotRequired[str]
+
+
 class Unread(TypedDict):
     """Text that looks like a mention and is none."""
 

@@ -229,6 +229,12 @@ async def signed_out(scene: Scene) -> Params:
     return {"source": (await a_sign_in(scene))["source"]}
 
 
+async def a_folder_to_try(scene: Scene) -> Params:
+    value = {"name": scene.name, "type": "local", "provider": "p", "local": {"path": "/"}}
+    made = await scene.client.call("sources/create", {"value": value, "id": scene.name})
+    return {"id": made["item"]["id"]}
+
+
 async def a_flow(scene: Scene) -> Params:
     return {"flow": (await scene.client.call("oauth/start", await a_sign_in(scene)))["flow"]}
 
@@ -297,6 +303,13 @@ async def old_asset(scene: Scene) -> Params:
     new = await new_asset(scene)
     made = await scene.client.call("assets/create", {name: new[name] for name in ("project", "value", "content")})
     return {"project": new["project"], "id": made["item"]["id"], "key": scene.key}
+
+
+async def moved(scene: Scene) -> Params:
+    """The folder lies somewhere else already."""
+    id, root = await scene.record("workspaces"), scene.daemon.base / scene.name
+    root.rename(root.with_name(f"{scene.name}-moved"))
+    return {"id": id, "path": f"{root}-moved", "key": scene.key}
 
 
 async def a_mention(scene: Scene) -> Params:
@@ -371,6 +384,7 @@ WELL: dict[str, Prepare] = {
     "sessions/view": some_sessions,
     "skills/resolve": of_a_session,
     "skills/validate": a_skill,
+    "sources/test": a_folder_to_try,
     "statuses/rename": another_id("statuses"),
     "statuses/reorder": order("statuses"),
     "tasks/validate": a_task,
@@ -378,6 +392,7 @@ WELL: dict[str, Prepare] = {
     "tokens/list": nothing,
     "tokens/revoke": old_token,
     "views/evaluate": an_expression,
+    "workspaces/move": moved,
 }
 """What a call takes to be carried out."""
 

@@ -403,6 +403,17 @@ export interface Subscribed {
   count?: number;
 }
 
+/** status: as written into the configuration. message: why it is not connected. written: whether it could be stored. */
+export interface TestedSource {
+  epoch: string;
+  revision: number;
+  status: "connected" | "needs_auth" | "failed";
+  message?: string;
+  written: boolean;
+  found: JsonObject;
+  searchPath?: string;
+}
+
 /** Text that looks like a mention and is none. */
 export interface Unread {
   start: number;
@@ -1467,6 +1478,18 @@ export interface Methods {
     };
     result: Page;
   };
+  /** Really connect to a source, with the credential that is stored for it, and write down how it went. */
+  "sources/test": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Switch it on if it was off and could be connected to. */
+      autoEnable?: boolean;
+      workDoneToken?: number | string;
+    };
+    result: TestedSource;
+  };
   /** Change members of a record of sources. */
   "sources/update": {
     params: {
@@ -1739,6 +1762,18 @@ export interface Methods {
       partialResultToken?: number | string;
     };
     result: Page;
+  };
+  /** Say where the folder of a workspace is, after somebody moved it; nothing is moved, and its id stays. */
+  "workspaces/move": {
+    params: {
+      id: string;
+      /** Absolute, or beginning with `~`. */
+      path: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+    };
+    result: Updated;
   };
   /** Change the settings of a workspace. */
   "workspaces/update": {
@@ -2262,6 +2297,7 @@ export const KEYED: ReadonlySet<string> = new Set([
   "views/update",
   "workspaces/create",
   "workspaces/delete",
+  "workspaces/move",
   "workspaces/update",
 ]);
 

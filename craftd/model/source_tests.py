@@ -1,0 +1,171 @@
+"""Trying a source: which request to make, what an answer means, and what is written into its configuration."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from attrs import field, frozen
+
+from craftd.model.records import Record
+from craftd.model.sources import authentication
+
+CONNECTED: Final = "connected"
+NEEDS_AUTH: Final = "needs_auth"
+FAILED: Final = "failed"
+
+NOT_INHERITED: Final = frozenset(
+    {
+        "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "OPENAI_API_KEY", "GOOGLE_API_KEY", "STRIPE_SECRET_KEY",
+        "NPM_TOKEN",
+    }
+)  # fmt: skip
+"""Variables that a source's program does not get from the daemon."""
+
+
+@frozen
+class Request:
+    """Its headers and address may hold a secret."""
+
+    method: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    body: str | None = field(default=None, repr=False)
+
+
+@frozen
+class Outcome:
+    """message: why it is not connected, without secrets. found: what was listed."""
+
+    status: str
+    message: str | None = None
+    found: Record = field(factory=dict)
+
+
+class Unfit(Exception):
+    """The credential is not of the shape that the source needs. `str()` has nothing of it."""
+
+
+def environment(inherited: Mapping[str, str], config: Record) -> dict[str, str]:
+    """What the program of a stdio server gets."""
+    kept = {name: value for name, value in inherited.items() if name not in NOT_INHERITED}
+    return {**kept, **config["mcp"].get("env", {})}
+
+
+def mcp_headers(config: Record, secret: str | None) -> dict[str, str]:
+    """Static ones, under those from the credential, under the token."""
+    mcp = config["mcp"]
+    headers = dict(mcp.get("headers", {}))
+    if secret is None or authentication(config) is None:
+        return headers
+    if mcp.get("headerNames"):
+        return headers | {name: value for name, value in _object(secret).items() if name in mcp["headerNames"]}
+    return headers | {"Authorization": f"Bearer {secret}"}
+
+
+def api_request(config: Record, secret: str | None) -> Request:
+    """As a tool's call would be made, to the test endpoint if there is one.  Raises: Unfit."""
+    api = config["api"]
+    endpoint = api.get("testEndpoint")
+    asked = endpoint or {}
+    if authentication(config) is None:
+        secret = None
+    url = api["baseUrl"]
+    if asked.get("path"):
+        url = f"{url.removesuffix('/')}/{asked['path'].removeprefix('/')}"
+    if secret is None and endpoint is None:
+        return Request("HEAD", url, dict(api.get("defaultHeaders", {})))
+    headers = {**api.get("defaultHeaders", {}), **asked.get("headers", {})}
+    body = None
+    if asked.get("method") == "POST" and "body" in asked:
+        body = json.dumps(asked["body"], ensure_ascii=False, separators=(",", ":"))
+        headers = _over(headers, {"Content-Type": "application/json"})
+    if secret is not None:
+        if api["authType"] == "query":
+            url += f"{'&' if '?' in url else '?'}{api.get('queryParam') or 'api_key'}={quote(secret, safe='')}"
+        else:
+            headers = _over(headers, _proof(api, secret))
+    return Request(asked.get("method", "GET"), url, headers, body)
+
+
+def _proof(api: Record, secret: str) -> dict[str, str]:
+    kind = api["authType"]
+    if kind == "header":
+        names = api.get("headerNames")
+        if not names:
+            return {api.get("headerName") or "X-API-Key": secret}
+        given = _object(secret)
+        if not given:
+            raise Unfit("the credential must be a JSON object of the headers")
+        return {name: given[name] for name in names if name in given}
+    if kind == "basic":
+        given = _object(secret)
+        if given:
+            pair = f"{given.get('username', '')}:{given.get('password', '')}"
+            return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+        return {"Authorization": f"Basic {secret}"}
+    return {"Authorization": f"{api.get('authScheme', 'Bearer')} {secret}".lstrip()}
+
+
+def _object(secret: str) -> dict[str, str]:
+    try:
+        value = json.loads(secret)
+    except ValueError:
+        return {}
+    return {name: str(member) for name, member in value.items()} if isinstance(value, dict) else {}
+
+
+def _over(headers: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    named = {name.lower() for name in more}
+    return {name: value for name, value in headers.items() if name.lower() not in named} | dict(more)
+
+
+def judge(status: int, shown: bool) -> Outcome:
+    """What the status of an api's answer means. shown: a credential was sent."""
+    if 200 <= status < 300:
+        return Outcome(CONNECTED)
+    if status in (401, 403):
+        if shown:
+            return Outcome(FAILED, f"the service refuses the credential: {status}")
+        return Outcome(NEEDS_AUTH, f"the service wants a credential: {status}")
+    return Outcome(FAILED, f"the service answers {status}")
+
+
+_MEMBER: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}", re.ASCII)
+
+
+def unusable_member(schema: Any) -> str | None:
+    """A member anywhere in a tool's schema whose name providers of models refuse."""
+    if isinstance(schema, list):
+        return next((name for inner in schema if (name := unusable_member(inner)) is not None), None)
+    if not isinstance(schema, dict):
+        return None
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        for name in properties:
+            if _MEMBER.fullmatch(name) is None:
+                return str(name)
+    return next((name for inner in schema.values() if (name := unusable_member(inner)) is not None), None)
+
+
+def marks(config: Record, outcome: Outcome, now: int, switch_on: bool) -> Record:
+    """The patch that writes *outcome* into the configuration."""
+    changed: Record = {"connectionStatus": outcome.status, "lastTestedAt": now}
+    if outcome.status == CONNECTED and switch_on and not config.get("enabled"):
+        changed["enabled"] = True
+    if outcome.status == FAILED:
+        return {"set": {**changed, "connectionError": outcome.message}}
+    return {"set": changed, "unset": ["/connectionError"]}
+
+
+def without(text: str, secret: str | None) -> str:
+    """*text* with nothing of *secret* in it, and short."""
+    words = [] if secret is None else [secret, *_object(secret).values(), quote(secret, safe="")]
+    for word in sorted((word for word in words if word), key=len, reverse=True):
+        text = text.replace(word, "***")
+    return text[:300]

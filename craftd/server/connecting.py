@@ -1,0 +1,239 @@
+"""Connecting to sources, once, to see whether it works. The extra `craftd[mcp]` is not imported before."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from craftd.errors import Unsupported
+from craftd.model import source_tests as model
+from craftd.model.records import Record
+from craftd.model.source_tests import CONNECTED, FAILED, NEEDS_AUTH, Outcome, Unfit
+
+SECONDS: Final = 30.0
+"""For a server to start, to shake hands and to list what it has."""
+API_SECONDS: Final = 10.0
+ENDING_SECONDS: Final = 1.0
+"""For a program to end by itself."""
+LONGEST_LINE: Final = 8 * 1024 * 1024
+"""Bytes of one message of a program."""
+MOST: Final = 1000
+"""Tools, and resources, and prompts that are told."""
+
+Told = Callable[[str], None]
+
+for _name in ("httpx", "httpcore", "mcp"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)  # they write addresses and bodies
+
+
+async def connect(config: Record, secret: str | None, root: Path, told: Told) -> Outcome:
+    """What becomes of it; the secret is in nothing of that.  Raises: Unsupported."""
+    try:
+        kind = config["type"]
+        if kind == "local":
+            return await asyncio.to_thread(_read, Path(root, config["local"]["path"]))
+        outcome = await (_api(config, secret) if kind == "api" else _mcp(config, secret, root, told))
+    except Unfit as error:
+        return Outcome(FAILED, str(error))
+    if outcome.message is None:
+        return outcome
+    return Outcome(outcome.status, model.without(outcome.message, secret), outcome.found)
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise Unsupported(f"trying this source needs {name}: pip install 'craftd[mcp]'", "mcp") from None
+
+
+def _read(path: Path) -> Outcome:
+    try:
+        if path.is_dir():
+            count = sum(1 for _ in os.scandir(path))
+            return Outcome(CONNECTED, found={"entries": count})
+        with path.open("rb") as file:
+            file.read(1)
+            return Outcome(CONNECTED, found={"bytes": os.fstat(file.fileno()).st_size})
+    except FileNotFoundError:
+        return Outcome(FAILED, "there is nothing at its path")
+    except OSError as error:
+        return Outcome(FAILED, f"its path cannot be read: {error.strerror}")
+
+
+async def _api(config: Record, secret: str | None) -> Outcome:
+    httpx = await asyncio.to_thread(_library, "httpx")
+    request = model.api_request(config, secret)
+    try:
+        async with asyncio.timeout(API_SECONDS), httpx.AsyncClient(timeout=API_SECONDS) as client:
+            status = await _status(client, request)
+            if request.method == "HEAD" and status == 405:
+                status = await _status(client, model.Request("GET", request.url, request.headers))
+    except TimeoutError:
+        return Outcome(FAILED, f"the service did not answer in {API_SECONDS:.0f} seconds")
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return Outcome(FAILED, "the service cannot be reached")
+    return model.judge(status, secret is not None)
+
+
+async def _status(client: Any, request: model.Request) -> int:
+    content = None if request.body is None else request.body.encode()
+    asked = client.stream(request.method, request.url, headers=dict(request.headers), content=content)
+    async with asked as response:
+        return int(response.status_code)
+
+
+# -- MCP --
+
+
+async def _mcp(config: Record, secret: str | None, root: Path, told: Told) -> Outcome:
+    mcp = await asyncio.to_thread(_library, "mcp")
+    httpx = await asyncio.to_thread(_library, "httpx")
+    refused: list[int] = []
+    try:
+        async with asyncio.timeout(SECONDS) as limit:
+
+            async def look(response: Any) -> None:
+                if response.status_code in (401, 403):  # some transports only log it, and wait on
+                    refused.append(response.status_code)
+                    limit.reschedule(asyncio.get_running_loop().time())
+
+            async with (
+                _transport(config, secret, root, look) as (hears, says, *_),
+                mcp.ClientSession(hears, says) as one,
+            ):
+                return await _listed(one, told)
+    except TimeoutError:
+        message = f"the server did not answer in {SECONDS:.0f} seconds"
+    except Exception as error:  # what libraries raise out of their task groups is of any class
+        message = _reason(error, (mcp.McpError, httpx.HTTPError, OSError))
+    if refused:
+        return Outcome(NEEDS_AUTH, f"the server wants a sign-in: {refused[0]}")
+    return Outcome(FAILED, message)
+
+
+def _transport(
+    config: Record, secret: str | None, root: Path, look: Callable[[Any], Awaitable[None]]
+) -> AbstractAsyncContextManager[Any]:
+    mcp = config["mcp"]
+    if mcp.get("transport") == "stdio":
+        return _program([mcp["command"], *mcp.get("args", [])], model.environment(os.environ, config), root)
+    httpx = _library("httpx")
+    headers, url = model.mcp_headers(config, secret), mcp["url"].rstrip("/")
+
+    def client(headers: Any = None, timeout: Any = None, auth: Any = None) -> Any:
+        hooks = {"response": [look]}
+        return httpx.AsyncClient(headers=headers, timeout=SECONDS, event_hooks=hooks)
+
+    if mcp.get("transport") == "sse":
+        sse: AbstractAsyncContextManager[Any] = _library("mcp.client.sse").sse_client(
+            url, headers=headers, httpx_client_factory=client
+        )
+        return sse
+    http: AbstractAsyncContextManager[Any] = _library("mcp.client.streamable_http").streamable_http_client(
+        url, http_client=client(headers)
+    )
+    return http
+
+
+async def _listed(session: Any, told: Told) -> Outcome:
+    hello = await session.initialize()
+    server = hello.serverInfo
+    found: Record = {"server": {"name": server.name, "version": server.version, "protocol": str(hello.protocolVersion)}}
+    told(f"{server.name} answers")
+    for name, able in (("tools", hello.capabilities.tools), ("resources", hello.capabilities.resources),
+                       ("prompts", hello.capabilities.prompts)):  # fmt: skip
+        found[name] = [] if able is None else await _all(getattr(session, f"list_{name}"), name)
+        told(f"{len(found[name])} {name}")
+    for tool in found["tools"]:
+        if (member := model.unusable_member(tool.pop("inputSchema", None))) is not None:
+            return Outcome(
+                FAILED, f"the tool {tool['name']} has a member called {member!r}, which no model takes", found
+            )
+    return Outcome(CONNECTED, found=found)
+
+
+async def _all(ask: Callable[..., Awaitable[Any]], name: str) -> list[Record]:
+    """Every page, up to MOST."""
+    items: list[Record] = []
+    cursor: str | None = None
+    while True:
+        page = await ask(cursor)
+        for one in getattr(page, name):
+            whole = one.model_dump(mode="json", by_alias=True, exclude_none=True)
+            items.append({key: whole[key] for key in ("name", "uri", "description", "inputSchema") if key in whole})
+        cursor = page.nextCursor
+        if cursor is None or len(items) >= MOST:
+            return items[:MOST]
+
+
+@asynccontextmanager
+async def _program(command: list[str], env: Mapping[str, str], root: Path) -> AsyncIterator[Any]:
+    """A server that is a program, in a group of its own; whatever it started ends with it."""
+    anyio, types, shared = _library("anyio"), _library("mcp.types"), _library("mcp.shared.message")
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        env=env,
+        cwd=root,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+        limit=LONGEST_LINE,
+    )
+    heard, hearing = anyio.create_memory_object_stream(0)
+    saying, said = anyio.create_memory_object_stream(0)
+    stdin, stdout = process.stdin, process.stdout
+    assert stdin is not None
+    assert stdout is not None
+
+    async def hear() -> None:
+        async with heard:
+            while line := await stdout.readline():
+                with suppress(ValueError):  # what is no message is for people
+                    await heard.send(shared.SessionMessage(types.JSONRPCMessage.model_validate_json(line)))
+
+    async def say() -> None:
+        async for one in said:
+            stdin.write(one.message.model_dump_json(by_alias=True, exclude_none=True).encode() + b"\n")
+            with suppress(ConnectionError):
+                await stdin.drain()
+
+    tasks = [asyncio.create_task(hear()), asyncio.create_task(say())]
+    try:
+        yield hearing, saying
+    finally:
+        for task in tasks:
+            task.cancel()
+        _signal(process.pid, signal.SIGTERM)
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), ENDING_SECONDS)
+        finally:
+            _signal(process.pid, signal.SIGKILL)
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for stream in (heard, hearing, saying, said):
+                stream.close()
+
+
+def _signal(group: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _reason(error: BaseException, telling: tuple[type[BaseException], ...]) -> str:
+    """What to say of an error, or of the first in a group that says something."""
+    if isinstance(error, BaseExceptionGroup):
+        return next((text for inner in error.exceptions if (text := _reason(inner, telling))), "")
+    if isinstance(error, FileNotFoundError):
+        return "its command is not found"
+    if isinstance(error, telling):
+        return str(error) or "the server cannot be reached"
+    return "the server cannot be spoken to"

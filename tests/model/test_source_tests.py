@@ -1,0 +1,107 @@
+"""Trying sources, compared with every recorded case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from craftd.model.source_tests import (
+    CONNECTED,
+    FAILED,
+    NEEDS_AUTH,
+    Outcome,
+    Unfit,
+    api_request,
+    environment,
+    judge,
+    marks,
+    mcp_headers,
+    unusable_member,
+    without,
+)
+
+RECORDED = json.loads((Path(__file__).parents[1] / "golden/sources/source-test.json").read_bytes())["cases"]
+CASES = [case for case in RECORDED if isinstance(case["config"], dict)]
+APIS = [case for case in CASES if case["config"].get("type") == "api" and isinstance(case["config"].get("api"), dict)]
+APIS = [case for case in APIS if "invalid" not in case["name"] and case["result"] != "early-error"]
+SERVERS = [case for case in CASES if case["mcpProbe"]]
+STATUS = {"connected": CONNECTED, "disconnected": FAILED, "error": FAILED}
+
+OTHERWISE: dict[str, dict[str, Any]] = {
+    "api test endpoint leading slash doubles": {"url": "https://a.example/v1/me"},
+    "api no trailing slash glues": {"url": "https://a.example/v1/me"},
+    "api test endpoint POST without credential has no body": {
+        "headers": {"Content-Type": "application/json"}, "body": '{"a":1}',
+    },
+    "api bearer token ok": {"headers": {"Authorization": "Token tok"}},
+    "api basic empty password": {"headers": {"Authorization": "Basic dTo="}},
+}  # fmt: skip
+"""The app builds the request of a test differently from that of a call."""
+
+
+def secret_of(case: dict[str, Any]) -> str | None:
+    options = case.get("options") or {}
+    secret: str | None = options.get("token") or options.get("refreshed")
+    return secret if case["config"].get("isAuthenticated") else None
+
+
+@pytest.mark.parametrize("case", APIS, ids=lambda case: case["name"])
+def test_an_api_is_asked_as_recorded(case: dict[str, Any]) -> None:
+    if not case["requests"]:
+        with pytest.raises(Unfit):
+            api_request(case["config"], secret_of(case))
+        return
+    secret = None if "refreshed" in case["options"] else secret_of(case)  # a test refreshes nothing
+    request = api_request(case["config"], secret)
+    made = {"method": request.method, "url": request.url, "headers": dict(request.headers), "body": request.body}
+    expected = {**case["requests"][0], **OTHERWISE.get(case["name"], {})}
+    assert made == expected
+
+
+@pytest.mark.parametrize("case", SERVERS, ids=lambda case: case["name"])
+def test_a_server_gets_the_recorded_headers(case: dict[str, Any]) -> None:
+    probe = case["mcpProbe"]
+    bearer = {"Authorization": f"Bearer {probe['accessToken']}"} if "accessToken" in probe else {}
+    assert mcp_headers(case["config"], secret_of(case)) == {**probe.get("headers", {}), **bearer}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_what_is_written_is_as_recorded(case: dict[str, Any]) -> None:
+    written = case["written"]
+    if written is None or written["connectionStatus"] is None:
+        return  # nothing was tried
+    outcome = Outcome(STATUS[written["connectionStatus"]], written["connectionError"])
+    patch = marks(case["config"], outcome, 5, case["options"].get("autoEnable", True))
+    after = {**case["config"], **patch["set"]}
+    assert (after["enabled"], after["lastTestedAt"]) == (written["enabled"], 5)
+    assert after.get("connectionError") == written["connectionError"]
+    assert ("unset" in patch) == (outcome.status != FAILED)
+
+
+@pytest.mark.parametrize(
+    ("status", "shown", "expected"),
+    [(200, True, CONNECTED), (204, False, CONNECTED), (301, False, FAILED), (404, True, FAILED), (429, False, FAILED),
+     (401, True, FAILED), (403, True, FAILED), (401, False, NEEDS_AUTH), (403, False, NEEDS_AUTH), (500, True, FAILED)],
+)  # fmt: skip
+def test_an_answer_means_as_recorded_but_for_401_without_a_credential(status: int, shown: bool, expected: str) -> None:
+    assert judge(status, shown).status == expected
+
+
+def test_a_program_does_not_get_the_secrets_of_the_daemon() -> None:
+    config = {"mcp": {"env": {"GH_TOKEN": "meant", "B": "2"}}}
+    inherited = {"PATH": "/bin", "GITHUB_TOKEN": "x", "OPENAI_API_KEY": "x", "GH_TOKEN": "x", "B": "1"}
+    assert environment(inherited, config) == {"PATH": "/bin", "GH_TOKEN": "meant", "B": "2"}
+
+
+def test_no_member_of_a_tool_may_have_a_name_that_models_refuse() -> None:
+    assert unusable_member({"properties": {"a.b-c_1": {"type": "string"}}}) is None
+    assert unusable_member({"properties": {"a": {"items": [{"properties": {"$x": {}}}]}}}) == "$x"
+
+
+def test_a_message_has_nothing_of_the_secret() -> None:
+    assert without("no: hush&1 hush%261", "hush&1") == "no: *** ***"
+    assert without("no: one", '{"K": "one"}') == "no: ***"
+    assert len(without("x" * 1000, None)) == 300
