@@ -2395,12 +2395,14 @@ class SourcesCalls(Noun):
         id: str,
         workspace: str | None = None,
         auto_enable: bool | None = None,
+        timeout_ms: int | None = None,
         on_progress: Callable[[Any], None] | None = None,
     ) -> TestedSource:
         """Really connect to a source, with the credential that is stored for it, and write down how it went.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         auto_enable: Switch it on if it was off and could be connected to.
+        timeout_ms: 1 to 300000; absent: 30 s, for an api 10 s.
         """
         result: TestedSource = await self._door.call(
             "sources/test",
@@ -2408,6 +2410,7 @@ class SourcesCalls(Noun):
                 "id": id,
                 "workspace": workspace,
                 "autoEnable": auto_enable,
+                "timeoutMs": timeout_ms,
             },
             on_progress=on_progress,
         )

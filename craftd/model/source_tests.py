@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from craftd.model.records import Record
+from craftd.model.secret_places import secrets_in
 from craftd.model.sources import authentication
 
 CONNECTED: Final = "connected"
@@ -40,11 +41,17 @@ class Request:
 
 @frozen
 class Outcome:
-    """message: why it is not connected, without secrets. found: what was listed."""
+    """message: why it is not connected. found: what was listed. late: its time was up."""
 
     status: str
     message: str | None = None
     found: Record = field(factory=dict)
+    late: bool = False
+
+    def without(self, words: Iterable[str]) -> Outcome:
+        """With none of *words*, and a short message."""
+        message = self.message and without(self.message, words)[:300]
+        return evolve(self, message=message, found=without(self.found, words))
 
 
 class Unfit(Exception):
@@ -106,10 +113,13 @@ def _proof(api: Record, secret: str) -> dict[str, str]:
     if kind == "basic":
         given = _object(secret)
         if given:
-            pair = f"{given.get('username', '')}:{given.get('password', '')}"
-            return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
+            return {"Authorization": f"Basic {_pair(given)}"}
         return {"Authorization": f"Basic {secret}"}
     return {"Authorization": f"{api.get('authScheme', 'Bearer')} {secret}".lstrip()}
+
+
+def _pair(given: Mapping[str, str]) -> str:
+    return base64.b64encode(f"{given.get('username', '')}:{given.get('password', '')}".encode()).decode()
 
 
 def _object(secret: str) -> dict[str, str]:
@@ -163,9 +173,24 @@ def marks(config: Record, outcome: Outcome, now: int, switch_on: bool) -> Record
     return {"set": changed, "unset": ["/connectionError"]}
 
 
-def without(text: str, secret: str | None) -> str:
-    """*text* with nothing of *secret* in it, and short."""
-    words = [] if secret is None else [secret, *_object(secret).values(), quote(secret, safe="")]
-    for word in sorted((word for word in words if word), key=len, reverse=True):
-        text = text.replace(word, "***")
-    return text[:300]
+def hidden(config: Record, secret: str | None) -> tuple[str, ...]:
+    """What nobody may be told, the longest first: the credential in all its forms, and what the configuration shows."""
+    words = {*secrets_in(config).values()}
+    if secret is not None:
+        given = _object(secret)
+        words |= {secret, *given.values(), quote(secret, safe="")}
+        if given:
+            words.add(_pair(given))
+    return tuple(sorted((word for word in words if word), key=len, reverse=True))
+
+
+def without(told: Any, words: Iterable[str]) -> Any:
+    """*told*, a text or JSON, with none of *words* in any text of it."""
+    if isinstance(told, str):
+        for word in words:
+            told = told.replace(word, "***")
+    elif isinstance(told, list):
+        return [without(one, words) for one in told]
+    elif isinstance(told, dict):
+        return {name: without(one, words) for name, one in told.items()}
+    return told

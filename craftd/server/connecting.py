@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,7 @@ from craftd.model.records import Record
 from craftd.model.source_tests import CONNECTED, FAILED, NEEDS_AUTH, Outcome, Unfit
 
 SECONDS: Final = 30.0
-"""For a server to start, to shake hands and to list what it has."""
+"""For a server to start, to shake hands and to list what it has, if nothing else is said."""
 API_SECONDS: Final = 10.0
 ENDING_SECONDS: Final = 1.0
 """For a program to end by itself."""
@@ -33,18 +33,31 @@ for _name in ("httpx", "httpcore", "mcp"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)  # they write addresses and bodies
 
 
-async def connect(config: Record, secret: str | None, root: Path, told: Told) -> Outcome:
-    """What becomes of it; the secret is in nothing of that.  Raises: Unsupported."""
+class _Ended(Exception):
+    """A program has, by itself."""
+
+
+async def connect(config: Record, secret: str | None, root: Path, told: Told, seconds: float | None = None) -> Outcome:
+    """What becomes of it; no secret is in anything of that.  Raises: Unsupported."""
+    kind, words = config["type"], model.hidden(config, secret)
+    seconds = seconds or (API_SECONDS if kind == "api" else SECONDS)
+
+    def tell(message: str) -> None:
+        told(model.without(message, words))
+
     try:
-        kind = config["type"]
-        if kind == "local":
-            return await asyncio.to_thread(_read, Path(root, config["local"]["path"]))
-        outcome = await (_api(config, secret) if kind == "api" else _mcp(config, secret, root, told))
+        async with asyncio.timeout(seconds):
+            if kind == "local":
+                outcome = await asyncio.to_thread(_read, Path(root, config["local"]["path"]))
+            elif kind == "api":
+                outcome = await _api(config, secret)
+            else:
+                outcome = await _mcp(config, secret, root, tell)
     except Unfit as error:
         return Outcome(FAILED, str(error))
-    if outcome.message is None:
-        return outcome
-    return Outcome(outcome.status, model.without(outcome.message, secret), outcome.found)
+    except TimeoutError:
+        return Outcome(FAILED, f"there was no answer in {seconds:g} seconds", late=True)
+    return outcome.without(words)
 
 
 def _library(name: str) -> Any:
@@ -59,9 +72,12 @@ def _read(path: Path) -> Outcome:
         if path.is_dir():
             count = sum(1 for _ in os.scandir(path))
             return Outcome(CONNECTED, found={"entries": count})
-        with path.open("rb") as file:
-            file.read(1)
-            return Outcome(CONNECTED, found={"bytes": os.fstat(file.fileno()).st_size})
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would keep us
+        try:
+            os.read(file, 1)
+            return Outcome(CONNECTED, found={"bytes": os.fstat(file).st_size})
+        finally:
+            os.close(file)
     except FileNotFoundError:
         return Outcome(FAILED, "there is nothing at its path")
     except OSError as error:
@@ -72,12 +88,10 @@ async def _api(config: Record, secret: str | None) -> Outcome:
     httpx = await asyncio.to_thread(_library, "httpx")
     request = model.api_request(config, secret)
     try:
-        async with asyncio.timeout(API_SECONDS), httpx.AsyncClient(timeout=API_SECONDS) as client:
+        async with httpx.AsyncClient(timeout=None) as client:
             status = await _status(client, request)
             if request.method == "HEAD" and status == 405:
                 status = await _status(client, model.Request("GET", request.url, request.headers))
-    except TimeoutError:
-        return Outcome(FAILED, f"the service did not answer in {API_SECONDS:.0f} seconds")
     except (httpx.HTTPError, httpx.InvalidURL):
         return Outcome(FAILED, "the service cannot be reached")
     return model.judge(status, secret is not None)
@@ -97,26 +111,42 @@ async def _mcp(config: Record, secret: str | None, root: Path, told: Told) -> Ou
     mcp = await asyncio.to_thread(_library, "mcp")
     httpx = await asyncio.to_thread(_library, "httpx")
     refused: list[int] = []
+    given_up = asyncio.Event()
+
+    async def look(response: Any) -> None:
+        sse = config["mcp"].get("transport") == "sse"
+        if response.status_code >= 300 and (sse or response.request.method == "POST"):
+            refused.append(response.status_code)
+            given_up.set()  # some transports only log it, and wait on
+
+    async def talk() -> Outcome:
+        async with (
+            _transport(config, secret, root, look) as (hears, says, *_),
+            mcp.ClientSession(hears, says) as one,
+        ):
+            return await _listed(one, told)
+
     try:
-        async with asyncio.timeout(SECONDS) as limit:
-
-            async def look(response: Any) -> None:
-                if response.status_code in (401, 403):  # some transports only log it, and wait on
-                    refused.append(response.status_code)
-                    limit.reschedule(asyncio.get_running_loop().time())
-
-            async with (
-                _transport(config, secret, root, look) as (hears, says, *_),
-                mcp.ClientSession(hears, says) as one,
-            ):
-                return await _listed(one, told)
-    except TimeoutError:
-        message = f"the server did not answer in {SECONDS:.0f} seconds"
+        outcome = await _first(talk(), given_up)
     except Exception as error:  # what libraries raise out of their task groups is of any class
-        message = _reason(error, (mcp.McpError, httpx.HTTPError, OSError))
-    if refused:
+        outcome = Outcome(FAILED, _reason(error, httpx, mcp))
+    if outcome is not None and not refused:
+        return outcome
+    if refused[0] in (401, 403):
         return Outcome(NEEDS_AUTH, f"the server wants a sign-in: {refused[0]}")
-    return Outcome(FAILED, message)
+    return Outcome(FAILED, f"the server answers {refused[0]}")
+
+
+async def _first(talk: Coroutine[Any, Any, Outcome], given_up: asyncio.Event) -> Outcome | None:
+    """What comes of *talk*; None if it is given up before."""
+    talking, waiting = asyncio.create_task(talk), asyncio.create_task(given_up.wait())
+    try:
+        await asyncio.wait({talking, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        return talking.result() if talking.done() else None
+    finally:
+        for task in (talking, waiting):
+            task.cancel()
+        await asyncio.gather(talking, waiting, return_exceptions=True)
 
 
 def _transport(
@@ -129,18 +159,21 @@ def _transport(
     headers, url = model.mcp_headers(config, secret), mcp["url"].rstrip("/")
 
     def client(headers: Any = None, timeout: Any = None, auth: Any = None) -> Any:
-        hooks = {"response": [look]}
-        return httpx.AsyncClient(headers=headers, timeout=SECONDS, event_hooks=hooks)
+        return httpx.AsyncClient(headers=headers, timeout=None, event_hooks={"response": [look]})
 
     if mcp.get("transport") == "sse":
         sse: AbstractAsyncContextManager[Any] = _library("mcp.client.sse").sse_client(
             url, headers=headers, httpx_client_factory=client
         )
         return sse
-    http: AbstractAsyncContextManager[Any] = _library("mcp.client.streamable_http").streamable_http_client(
-        url, http_client=client(headers)
-    )
-    return http
+    return _streamable(url, client(headers))
+
+
+@asynccontextmanager
+async def _streamable(url: str, client: Any) -> AsyncIterator[Any]:
+    http = _library("mcp.client.streamable_http").streamable_http_client
+    async with client, http(url, http_client=client) as streams:
+        yield streams
 
 
 async def _listed(session: Any, told: Told) -> Outcome:
@@ -152,11 +185,10 @@ async def _listed(session: Any, told: Told) -> Outcome:
                        ("prompts", hello.capabilities.prompts)):  # fmt: skip
         found[name] = [] if able is None else await _all(getattr(session, f"list_{name}"), name)
         told(f"{len(found[name])} {name}")
-    for tool in found["tools"]:
-        if (member := model.unusable_member(tool.pop("inputSchema", None))) is not None:
-            return Outcome(
-                FAILED, f"the tool {tool['name']} has a member called {member!r}, which no model takes", found
-            )
+    odd = {tool["name"]: model.unusable_member(tool.pop("inputSchema", None)) for tool in found["tools"]}
+    for name, member in odd.items():
+        if member is not None:
+            return Outcome(FAILED, f"the tool {name} has a member called {member!r}, which no model takes", found)
     return Outcome(CONNECTED, found=found)
 
 
@@ -209,6 +241,13 @@ async def _program(command: list[str], env: Mapping[str, str], root: Path) -> As
     tasks = [asyncio.create_task(hear()), asyncio.create_task(say())]
     try:
         yield hearing, saying
+    except Exception:
+        if tasks[0].done():  # it has closed its output
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), ENDING_SECONDS)
+        if process.returncode is not None:
+            raise _Ended(f"the program ended by itself ({process.returncode})") from None
+        raise
     finally:
         for task in tasks:
             task.cancel()
@@ -228,12 +267,16 @@ def _signal(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _reason(error: BaseException, telling: tuple[type[BaseException], ...]) -> str:
-    """What to say of an error, or of the first in a group that says something."""
+def _reason(error: BaseException, httpx: Any, mcp: Any) -> str:
+    """What to say of an error, or of the first in a group: nothing that has an address in it."""
     if isinstance(error, BaseExceptionGroup):
-        return next((text for inner in error.exceptions if (text := _reason(inner, telling))), "")
+        return _reason(error.exceptions[0], httpx, mcp)
     if isinstance(error, FileNotFoundError):
         return "its command is not found"
-    if isinstance(error, telling):
-        return str(error) or "the server cannot be reached"
+    if isinstance(error, OSError):
+        return f"its command cannot be run: {error.strerror}"
+    if isinstance(error, httpx.HTTPError):
+        return "the server cannot be reached"
+    if isinstance(error, (_Ended, mcp.McpError)):
+        return str(error)
     return "the server cannot be spoken to"

@@ -100,6 +100,20 @@ async def test_what_a_source_needs_and_what_its_guide_says_is_told(client: Wire)
     assert item == (await client.call("sources/get", {"id": "needy"}))["item"]
 
 
+async def test_storing_one_credential_of_a_server_takes_the_other_away(client: Wire) -> None:
+    await make(client, "pair", "mcp", {"url": "https://a.example/mcp", "authType": "bearer"})
+    await make(client, "lone", "api", {"baseUrl": "https://a.example", "authType": "bearer"})
+
+    async def stored(source: str) -> list[str]:
+        items = (await client.call("credentials/list", {"filter": {"source": source}}))["items"]
+        return [item["id"].partition("::")[0] for item in items]
+
+    for source, last in (("pair", ["source_bearer"]), ("lone", ["source_bearer", "source_oauth"])):
+        for type in ("source_oauth", "source_bearer"):
+            await client.call("credentials/set", {"id": f"{type}::{WORKSPACE}::{source}", "value": {"value": "v"}})
+        assert sorted(await stored(source)) == last
+
+
 # -- sources/test --
 
 
@@ -247,6 +261,16 @@ async def test_what_cannot_be_started_or_reached_has_failed(client: Wire) -> Non
     assert (await client.call("sources/test", {"id": "silent"}))["status"] == "failed"
     await make(client, "deaf", "mcp", {"url": f"http://127.0.0.1:{free_port()}/mcp", "authType": "none"})
     assert (await client.call("sources/test", {"id": "deaf"}))["status"] == "failed"
+
+
+async def test_who_tests_says_how_long_it_may_take(client: Wire) -> None:
+    block = {"transport": "stdio", "command": sys.executable, "args": ["-c", "import time; time.sleep(600)"]}
+    await make(client, "slow", "mcp", block)
+    error = await refused(client, "sources/test", id="slow", timeoutMs=50)
+    assert (error["data"]["code"], error["data"]["retryable"]) == ("Timeout", True)
+    value = await value_of(client, "slow")
+    assert (value["connectionStatus"], value["connectionError"]) == ("failed", "there was no answer in 0.05 seconds")
+    assert (await refused(client, "sources/test", id="slow", timeoutMs=0))["data"]["code"] == "InvalidParams"
 
 
 async def test_cancelling_ends_the_program_and_what_it_started(client: Wire, tmp_path: Path) -> None:

@@ -16,11 +16,11 @@ from craftd.model.source_tests import (
     Unfit,
     api_request,
     environment,
+    hidden,
     judge,
     marks,
     mcp_headers,
     unusable_member,
-    without,
 )
 
 RECORDED = json.loads((Path(__file__).parents[1] / "golden/sources/source-test.json").read_bytes())["cases"]
@@ -101,7 +101,25 @@ def test_no_member_of_a_tool_may_have_a_name_that_models_refuse() -> None:
     assert unusable_member({"properties": {"a": {"items": [{"properties": {"$x": {}}}]}}}) == "$x"
 
 
-def test_a_message_has_nothing_of_the_secret() -> None:
-    assert without("no: hush&1 hush%261", "hush&1") == "no: *** ***"
-    assert without("no: one", '{"K": "one"}') == "no: ***"
-    assert len(without("x" * 1000, None)) == 300
+NOTHING: dict[str, Any] = {"type": "mcp", "mcp": {"command": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [("hush&1", "no: hush&1 hush%261"), ('{"K": "one"}', "no: one"), ('{"username":"u","password":""}', "Basic dTo=")],
+)
+def test_nothing_that_is_told_has_the_credential_in_any_form(secret: str, told: str) -> None:
+    outcome = Outcome(FAILED, told, {"tools": [{"name": told}]}).without(hidden(NOTHING, secret))
+    assert outcome.message is not None
+    assert "***" in outcome.message
+    assert outcome.found == {"tools": [{"name": outcome.message}]}
+    assert not {"hush&1", "hush%261", "one", "dTo="} & set(outcome.message.split())
+
+
+def test_what_the_configuration_shows_is_not_told_either() -> None:
+    config = {"type": "mcp", "mcp": {"command": "x", "env": {"API_KEY": "by-hand-0123"}}}
+    assert Outcome(FAILED, "no by-hand-0123").without(hidden(config, None)).message == "no ***"
+
+
+def test_a_message_is_short() -> None:
+    assert len(Outcome(FAILED, "x" * 1000).without(()).message or "") == 300

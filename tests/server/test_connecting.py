@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -20,11 +21,42 @@ def program(*args: str, **env: str) -> dict[str, Any]:
 
 
 async def test_a_server_that_shakes_no_hands_is_ended_when_its_time_is_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(connecting, "SECONDS", 0.05)
-    outcome = await connecting.connect(program("-c", "import time; time.sleep(600)"), None, tmp_path, print)
-    assert (outcome.status, outcome.message) == ("failed", "the server did not answer in 0 seconds")
+    outcome = await connecting.connect(program("-c", "import time; time.sleep(600)"), None, tmp_path, print, 0.05)
+    assert (outcome.status, outcome.message) == ("failed", "there was no answer in 0.05 seconds")
+    assert outcome.late
+
+
+async def test_how_a_program_ended_is_said(tmp_path: Path) -> None:
+    outcome = await connecting.connect(program("-c", "raise SystemExit(3)"), None, tmp_path, print)
+    assert (outcome.status, outcome.message) == ("failed", "the program ended by itself (3)")
+    (tmp_path / "text").touch()
+    config = {"type": "mcp", "mcp": {"transport": "stdio", "command": str(tmp_path / "text")}}
+    outcome = await connecting.connect(config, None, tmp_path, print)
+    assert outcome.message == "its command cannot be run: Permission denied"
+
+
+@pytest.mark.parametrize("transport", ["http", "sse"])
+@pytest.mark.parametrize("status", [302, 404, 500])
+async def test_what_a_server_answers_is_said_without_its_address(transport: str, status: int, tmp_path: Path) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(f"HTTP/1.1 {status} No\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\n\r\n".encode())
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/?key=hush"
+        config = {"type": "mcp", "mcp": {"transport": transport, "url": url, "authType": "none"}}
+        outcome = await connecting.connect(config, None, tmp_path, print)
+    assert (outcome.status, outcome.message) == ("failed", f"the server answers {status}")
+
+
+async def test_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    config = {"type": "local", "local": {"path": "pipe"}}
+    assert (await connecting.connect(config, None, tmp_path, print)).status == "connected"
 
 
 async def test_what_a_server_says_of_the_secret_is_not_repeated(tmp_path: Path) -> None:

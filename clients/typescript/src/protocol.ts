@@ -1486,6 +1486,8 @@ export interface Methods {
       workspace?: string;
       /** Switch it on if it was off and could be connected to. */
       autoEnable?: boolean;
+      /** 1 to 300000; absent: 30 s, for an api 10 s. */
+      timeoutMs?: number;
       workDoneToken?: number | string;
     };
     result: TestedSource;

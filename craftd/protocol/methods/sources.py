@@ -10,6 +10,9 @@ from craftd.model.records import Record
 from craftd.protocol.contract import Position, Ref
 from craftd.protocol.registry import method
 
+TIMES = range(1, 300_001)
+"""ms that a test may take."""
+
 
 @frozen(kw_only=True)
 class TestedSource(Position):
@@ -34,4 +37,6 @@ class TestSource(Ref):
     id: str
     auto_enable: bool = True
     """Switch it on if it was off and could be connected to."""
+    timeout_ms: int | None = None
+    """1 to 300000; absent: 30 s, for an api 10 s."""
     work_done_token: int | str | None = None

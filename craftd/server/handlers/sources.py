@@ -7,12 +7,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from craftd.errors import CraftdError, InvalidState, NotFound, Ref, ValidationFailed
+from craftd.errors import CraftdError, InvalidParams, InvalidState, NotFound, Ref, Timeout, ValidationFailed
 from craftd.model import credentials, source_tests
 from craftd.model.credentials import Identity
 from craftd.model.records import Item
 from craftd.model.sources import authentication, validate
-from craftd.protocol.methods.sources import TestedSource, TestSource
+from craftd.protocol.methods.sources import TIMES, TestedSource, TestSource
 from craftd.server import connecting
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.daemon import daemon_of
@@ -23,6 +23,8 @@ from craftd.workspace.workspace import Workspace
 @handles
 async def test(call: Call, params: TestSource) -> TestedSource:
     workspace: Workspace = call.scope
+    if params.timeout_ms is not None and params.timeout_ms not in TIMES:
+        raise InvalidParams.of("timeoutMs", f"must be from {TIMES.start} to {TIMES.stop - 1}")
     item = workspace.verbs.item("sources", params.id)
     ref = Ref("sources", item.id)
     if errors := [issue for issue in validate(item.value, None) if issue.severity == "error"]:
@@ -32,12 +34,15 @@ async def test(call: Call, params: TestSource) -> TestedSource:
         raise InvalidState("programs of sources are switched off here (localMcpServers)", "switched-off", (), ref)
     with call.work(params.work_done_token, "Connecting"):
         told = partial(_report, call, params.work_done_token)
-        outcome = await connecting.connect(item.value, await _secret(call, item), workspace.place.root, told)
+        seconds = None if params.timeout_ms is None else params.timeout_ms / 1000
+        outcome = await connecting.connect(item.value, await _secret(call, item), workspace.place.root, told, seconds)
     patch = source_tests.marks(item.value, outcome, workspace.now(), params.auto_enable)
     written = False
     with suppress(CraftdError):  # it may have gone meanwhile, or be read-only: how it went is told all the same
         await workspace.verbs.update("sources", item.id, patch, None, call.origin, call.connection)
         written = True
+    if outcome.late:
+        raise Timeout(str(outcome.message))
     return TestedSource(
         status=outcome.status,  # type: ignore[arg-type]
         message=outcome.message,
