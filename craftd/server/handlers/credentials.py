@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from craftd.errors import InvalidParams, NotFound, Ref
-from craftd.model.credentials import CREDENTIALS
+from craftd.errors import CraftdError, InvalidParams, NotFound, Ref
+from craftd.model.credentials import CREDENTIALS, Identity, slots
 from craftd.protocol.contract import Committed, Page, Updated
 from craftd.protocol.methods.credentials import (
     CredentialsStatus,
@@ -23,6 +23,7 @@ from craftd.server.handlers.daemon import daemon_of
 from craftd.server.handlers.nouns import page_of
 from craftd.workspace import credentials as vault
 from craftd.workspace.home import Home
+from craftd.workspace.workspace import Workspace
 
 
 @handles
@@ -51,7 +52,28 @@ async def set_credential(call: Call, params: SetCredential) -> Updated:
             expected=params.expected_version,
         )
     )
+    await clear_other_slot(call, identity)
     return Updated(item=done.answer.item, changed=done.answer.changed, epoch=done.epoch, revision=done.revision)
+
+
+async def clear_other_slot(call: Call, stored: Identity) -> None:
+    """An mcp source has two slots: what lies in the other one would count again once this one is gone."""
+    if stored.type not in ("source_bearer", "source_oauth"):
+        return
+    home = daemon_of(call).home
+    try:
+        opening = home.workspace(stored.parts[0])
+        workspace = opening if isinstance(opening, Workspace) else await asyncio.shield(opening)
+    except CraftdError:  # its folder is not there: nobody can say what the source is
+        return
+    row = workspace.tables["sources"].index.get(stored.parts[1])
+    types = () if row is None else slots(row.value)
+    for type in types if stored.type in types else ():
+        if type != stored.type:
+            id = home.credential_id(Identity(type, stored.parts).account)
+            await home.commit(
+                vault.DeleteCredential(origin=call.origin, connection=call.connection, id=id, missing_ok=True)
+            )
 
 
 @handles

@@ -23,6 +23,7 @@ from craftd.protocol.methods.oauth import (
     StartSignIn,
 )
 from craftd.server.dispatch import Call, handles
+from craftd.server.handlers.credentials import clear_other_slot
 from craftd.server.handlers.daemon import daemon_of
 from craftd.server.signins import carry_out
 from craftd.workspace.credentials import DeleteCredential, SetCredential
@@ -82,6 +83,7 @@ async def complete(call: Call, params: CompleteSignIn) -> SignedIn:
             )
         )
     )
+    await clear_other_slot(call, identity)
     await _mark(call, begun.source, {"isAuthenticated": True, "connectionStatus": "connected"})
     return SignedIn(id=begun.credential, account=tokens.account, epoch=done.epoch, revision=done.revision)
 
