@@ -114,20 +114,6 @@ async def test_storing_one_credential_of_a_server_takes_the_other_away(client: W
         assert sorted(await stored(source)) == last
 
 
-async def test_storing_one_credential_of_a_server_takes_the_other_away(client: Wire) -> None:
-    await make(client, "pair", "mcp", {"url": "https://a.example/mcp", "authType": "bearer"})
-    await make(client, "lone", "api", {"baseUrl": "https://a.example", "authType": "bearer"})
-
-    async def stored(source: str) -> list[str]:
-        items = (await client.call("credentials/list", {"filter": {"source": source}}))["items"]
-        return [item["id"].partition("::")[0] for item in items]
-
-    for source, last in (("pair", ["source_bearer"]), ("lone", ["source_bearer", "source_oauth"])):
-        for type in ("source_oauth", "source_bearer"):
-            await client.call("credentials/set", {"id": f"{type}::{WORKSPACE}::{source}", "value": {"value": "v"}})
-        assert sorted(await stored(source)) == last
-
-
 # -- sources/test --
 
 
