@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from craftd.errors import Issue
+from craftd.model import icons
 from craftd.model.checks import Check, anything, listing, shape, text, validator
 from craftd.model.ids import choose_slug
 from craftd.model.noun import Facts, Noun
@@ -46,6 +47,12 @@ def new(value: Record, facts: Facts) -> tuple[str, Record]:
     return slug, first | value
 
 
+def info(value: Record) -> Record:
+    """`icon`: what to show, where the skill names one that can be."""
+    icon = icons.shown(value.get("icon"))
+    return {} if icon is None else {"icon": icon}
+
+
 SKILLS = Noun(
     name="skills",
     id_pattern=re.compile(r"[a-z0-9][a-z0-9-]{0,199}", re.ASCII),
@@ -54,4 +61,5 @@ SKILLS = Noun(
     fields=tuple(FIELDS),
     validate=validator(SCHEMA),
     new=new,
+    info=info,
 )

@@ -135,3 +135,10 @@ async def test_a_new_skill_is_judged_by_the_same_rules(daemon: Daemon, connect: 
     file = daemon.base / "ws" / "skills" / made["item"]["id"] / "SKILL.md"
     assert file.read_bytes() == b'---\nname: "42"\ndescription: "2026-07-01"\n---\nGo.\n'
     assert await judged(client, file.read_text(), made["item"]["id"]) == []
+    for icon, shown in ((" \U0001f6a2 ", {"icon": "\U0001f6a2"}), ("./icon.svg", {})):
+        patch = {"id": made["item"]["id"], "patch": {"set": {"icon": icon}}}
+        item = (await client.call("skills/update", patch))["item"]
+        assert (item["value"]["icon"], item.get("info", {})) == (icon, shown)
+    path = f"skills/{made['item']['id']}/icon.svg"
+    await client.call("files/write", {"path": path, "content": {"text": "<svg/>"}})
+    assert (await client.call("files/read", {"path": path}))["data"] == "<svg/>"
