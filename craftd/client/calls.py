@@ -2067,11 +2067,13 @@ class SkillsCalls(Noun):
         workspace: str | None = None,
         key: str | None = None,
         id: str | None = None,
+        level: Literal["project", "workspace", "global"] | None = None,
     ) -> Created:
-        """A new record of skills.
+        """A new skill of the workspace.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
+        level: The others are read, never written: Forbidden.
         """
         result: Created = await self._door.call(
             "skills/create",
@@ -2080,6 +2082,7 @@ class SkillsCalls(Noun):
                 "workspace": workspace,
                 "key": key,
                 "id": id,
+                "level": level,
             },
         )
         return result
@@ -2092,11 +2095,13 @@ class SkillsCalls(Noun):
         key: str | None = None,
         expected_version: str | None = None,
         missing_ok: bool | None = None,
+        level: Literal["project", "workspace", "global"] | None = None,
     ) -> Committed:
-        """Remove a record of skills.
+        """Remove a skill of the workspace.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
+        level: The others are read, never written: Forbidden.
         """
         result: Committed = await self._door.call(
             "skills/delete",
@@ -2106,6 +2111,7 @@ class SkillsCalls(Noun):
                 "key": key,
                 "expectedVersion": expected_version,
                 "missingOk": missing_ok,
+                "level": level,
             },
         )
         return result
@@ -2116,10 +2122,14 @@ class SkillsCalls(Noun):
         id: str,
         workspace: str | None = None,
         fields: Sequence[str] | None = None,
+        level: Literal["project", "workspace", "global"] | None = None,
+        session: str | None = None,
     ) -> Got:
-        """One record of skills.
+        """One skill: the workspace's, that of another level, or the one that a session has.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        level: Absent: with `session` the one that counts there, otherwise the workspace's.
+        session: Whose working directory has the level `project`; absent: that of one that has yet to begin.
         """
         result: Got = await self._door.call(
             "skills/get",
@@ -2127,6 +2137,8 @@ class SkillsCalls(Noun):
                 "id": id,
                 "workspace": workspace,
                 "fields": fields,
+                "level": level,
+                "session": session,
             },
         )
         return result
@@ -2215,13 +2227,15 @@ class SkillsCalls(Noun):
         key: str | None = None,
         expected_version: str | None = None,
         fields: Sequence[str] | None = None,
+        level: Literal["project", "workspace", "global"] | None = None,
     ) -> Updated:
-        """Change members of a record of skills.
+        """Change members of a skill of the workspace.
 
         patch: `{unset?, set?, remove?, add?}`, applied in this order.
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
         expected_version: Absent: the patch applies to whatever is there now.
+        level: The others are read, never written: Forbidden.
         """
         result: Updated = await self._door.call(
             "skills/update",
@@ -2232,6 +2246,7 @@ class SkillsCalls(Noun):
                 "key": key,
                 "expectedVersion": expected_version,
                 "fields": fields,
+                "level": level,
             },
         )
         return result

@@ -378,10 +378,11 @@ class ResolvedMentions(TypedDict):
 
 
 class ResolvedSkills(TypedDict):
-    """directory: whose `.agents/skills` was looked into."""
+    """directory: whose `.agents/skills` was looked into. issues: why some skills were not."""
 
     directory: str
     skills: list[SessionSkill]
+    issues: list[Issue]
 
 
 class Revealed(TypedDict):

@@ -44,6 +44,7 @@ from craftd.workspace.registry import (
     FOLDER_MISSING,
     REGISTRY,
     Known,
+    Move,
     ObjectFile,
     Register,
     RegistryUnit,
@@ -265,14 +266,10 @@ class Home:
             taken = {entry.name for entry in container.iterdir()} if container.is_dir() else set()
             root = container / workspaces.choose_slug(name or "", taken)
         else:
-            if not (path.startswith(("/", "~", "$HOME", "${HOME}")) and can_be_path(path)):
-                raise InvalidParams.of("value.path", "must be absolute, or begin with ~")
-            root = Path(portable.expand_home(path, self.around.home, cwd="/"))
+            root = self._place(path, "value.path")
         if root.exists() and not root.is_dir():
             raise InvalidState(f"{root} is not a folder", "file", ())
-        real = root.resolve()
-        if self.config.is_relative_to(real) or real.is_relative_to(self.config / "craftd"):
-            raise Forbidden(f"{root} holds craftd's own files, tokens among them", path=str(root))
+        self._refuse_own(root)
         settings = ObjectFile(root / REGISTRY)
         settings.read()
         if settings.problem is not None:
@@ -292,6 +289,42 @@ class Home:
             config=config,
             home=self.around.home,
         )
+
+    def _place(self, path: str, member: str) -> Path:
+        """Raises: InvalidParams."""
+        if not (path.startswith(("/", "~", "$HOME", "${HOME}")) and can_be_path(path)):
+            raise InvalidParams.of(member, "must be absolute, or begin with ~")
+        return Path(portable.expand_home(path, self.around.home, cwd="/"))
+
+    async def move(self, id: str, path: str, expected: str | None, origin: Origin, connection: object) -> Done:
+        """The folder of a workspace lies at *path* now. The answer is Updated.
+
+        Raises: InvalidParams, InvalidState (no workspace there, or another one), Forbidden.
+        """
+        root = self._place(path, "path")
+        settings = ObjectFile(root / REGISTRY)
+        settings.read()
+        if settings.value is None or settings.problem is not None:
+            raise InvalidState(f"{root} is no workspace", "no-workspace", ("workspaces/create",))
+        self._refuse_own(root)
+        done = await self.commit(
+            Move(
+                origin=origin,
+                connection=connection,
+                id=id,
+                root=root,
+                settings=settings,
+                home=self.around.home,
+                expected=expected,
+            )
+        )
+        await self._close_unlisted()
+        return done
+
+    def _refuse_own(self, root: Path) -> None:
+        real = root.resolve()
+        if self.config.is_relative_to(real) or real.is_relative_to(self.config / "craftd"):
+            raise Forbidden(f"{root} holds craftd's own files, tokens among them", path=str(root))
 
     async def unregister(self, commit: Unregister) -> Done:
         done = await self.commit(commit)

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from craftd.errors import AlreadyExists, Corrupt, Issue, NotFound, Ref, VersionConflict
+from craftd.errors import AlreadyExists, Corrupt, InvalidState, Issue, NotFound, Ref, VersionConflict
 from craftd.model import json_text, portable, workspaces
 from craftd.model import patch as patches
 from craftd.model.noun import Facts
@@ -475,6 +475,55 @@ class Unregister(Commit):
             new["activeWorkspaceId"] = next((raw["id"] for raw in left if isinstance(raw, dict) and "id" in raw), None)
         unit.stage(new)
         return Planned(None, [Change("workspaces/didDelete", "workspaces", {"id": self.id})])
+
+
+@define(eq=False, kw_only=True)
+class Move(Commit):
+    """Say where the folder of a workspace is now; nothing is moved. Answers Updated.
+
+    settings: of the folder *root*, read already.
+    """
+
+    id: str
+    root: Path
+    settings: ObjectFile
+    home: str
+    expected: str | None = None
+
+    @property
+    def unit(self) -> str:
+        return REGISTRY
+
+    def plan(self, unit: RegistryUnit, now: int) -> Planned:
+        config = unit.config()
+        entries = {entry.id: entry for entry in unit.entries()}
+        known, row = unit.known.get(self.id), unit.index.get(self.id)
+        if self.id not in entries or known is None or row is None:
+            raise NotFound(Ref("workspaces", self.id))
+        if self.expected is not None and row.version != self.expected:
+            raise VersionConflict(Ref("workspaces", self.id), {"version": row.version, "item": row.item().as_json()})
+        identity = folder_identity(self.root)
+        for entry in entries.values():
+            if entry.id != self.id and identity is not None and folder_identity(entry.root) == identity:
+                other = unit.index.get(entry.id)
+                raise AlreadyExists(entry.ref, None if other is None else other.item().as_json())
+        before, after = (known.settings.value or {}).get("id"), (self.settings.value or {}).get("id")
+        if before is not None and before != after:
+            raise InvalidState(f"{self.root} is another workspace", "another", (), Ref("workspaces", self.id))
+        if entries[self.id].root == self.root:
+            return Planned(Updated(row.item(), changed=False))
+        place = {"rootPath": portable.contract_home(str(self.root), self.home), "slug": self.root.name}
+        listed = [
+            {**raw, **place} if isinstance(raw, dict) and raw.get("id") == self.id else raw
+            for raw in config["workspaces"]
+        ]
+        item = Known(Entry(self.id, self.root, {**entries[self.id].raw, **place}), self.settings).row(None).item()
+        unit.stage({**config, "workspaces": listed})
+        members = {
+            "changes": [{"id": self.id, "version": item.version}],
+            "patch": patches.diff(row.value, item.value),
+        }
+        return Planned(Updated(item, changed=True), [Change("workspaces/didChange", "workspaces", members)])
 
 
 @define(eq=False, kw_only=True)

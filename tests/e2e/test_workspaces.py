@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -322,6 +323,40 @@ async def test_a_workspace_that_is_forgotten_keeps_its_files(daemon: Daemon, cli
     again = await create(client, value={"path": str(root)})
     page = await client.call("sessions/list", {"workspace": again["id"]})
     assert {session["id"] for session in page["items"]} == {"260101-old-oak", made["item"]["id"]}
+
+
+async def test_a_workspace_whose_folder_was_moved_is_found_there_and_stays_itself(
+    daemon: Daemon, client: Wire, connect: Connect
+) -> None:
+    root, there = a_workspace(daemon.base / "before"), daemon.base / "after"
+    id = (await create(client, value={"path": str(root)}))["id"]
+    session = (await client.call("sessions/create", {"workspace": id, "value": {"name": "Kept"}}))["item"]["id"]
+    secret = {"id": f"source_bearer::{id}::x", "value": {"value": "hush"}}
+    await client.call("credentials/set", secret)
+    await client.call("events/subscribe", {"topics": ["workspaces"]})
+    os.rename(root, there)
+    moved = await client.call("workspaces/move", {"id": id, "path": str(there)})
+    assert (moved["item"]["id"], moved["item"]["value"]["path"], moved["changed"]) == (id, str(there), True)
+    told = client.notifications("workspaces/didChange")  # that the folder was missing may have been told before
+    assert told[-1]["patch"]["set"]["path"] == str(there)
+    entry = next(one for one in registry(daemon)["workspaces"] if one["id"] == id)
+    assert (entry["rootPath"], entry["slug"]) == (str(there).replace(daemon.home, "~"), "after")
+    other = await connect(daemon)
+    items = (await other.call("sessions/list", {"workspace": id}))["items"]
+    assert session in {item["id"] for item in items}
+    await other.call("sessions/update", {"workspace": id, "id": session, "patch": {"set": {"name": "There"}}})
+    assert not root.exists()
+    assert (await client.call("credentials/reveal", {"id": secret["id"]}))["value"]["value"] == "hush"
+    assert (await client.call("workspaces/move", {"id": id, "path": str(there)}))["changed"] is False
+
+    another = a_workspace(daemon.base / "another", id="ws_0000beef")
+    taken = (await create(client, value={"path": str(a_workspace(daemon.base / "taken"))}))["value"]["path"]
+    for path, name in (
+        (str(another), "InvalidState"), (str(daemon.base), "InvalidState"), (str(root), "InvalidState"),
+        ("after", "InvalidParams"), (taken, "AlreadyExists"), (str(daemon.config), "Forbidden"),
+    ):  # fmt: skip
+        assert (await refused(client, "workspaces/move", {"id": id, "path": path})).name == name, path
+    assert (await refused(client, "workspaces/move", {"id": "nobody", "path": str(there)})).name == "NotFound"
 
 
 async def test_a_folder_that_vanished_is_reported_and_never_made_again(

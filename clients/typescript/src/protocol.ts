@@ -325,10 +325,11 @@ export interface ResolvedMentions {
   skipped: Skipped[];
 }
 
-/** directory: whose `.agents/skills` was looked into. */
+/** directory: whose `.agents/skills` was looked into. issues: why some skills were not. */
 export interface ResolvedSkills {
   directory: string;
   skills: SessionSkill[];
+  issues: Issue[];
 }
 
 /** value: as stored, the secret with it. */
@@ -1337,7 +1338,7 @@ export interface Methods {
     };
     result: null;
   };
-  /** A new record of skills. */
+  /** A new skill of the workspace. */
   "skills/create": {
     params: {
       value: JsonObject;
@@ -1346,10 +1347,12 @@ export interface Methods {
       /** Idempotency key, 16 to 128 characters, one per intended change. */
       key?: string;
       id?: string;
+      /** The others are read, never written: Forbidden. */
+      level?: "project" | "workspace" | "global";
     };
     result: Created;
   };
-  /** Remove a record of skills. */
+  /** Remove a skill of the workspace. */
   "skills/delete": {
     params: {
       id: string;
@@ -1359,16 +1362,22 @@ export interface Methods {
       key?: string;
       expectedVersion?: string;
       missingOk?: boolean;
+      /** The others are read, never written: Forbidden. */
+      level?: "project" | "workspace" | "global";
     };
     result: Committed;
   };
-  /** One record of skills. */
+  /** One skill: the workspace's, that of another level, or the one that a session has. */
   "skills/get": {
     params: {
       id: string;
       /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
       workspace?: string;
       fields?: string[];
+      /** Absent: with `session` the one that counts there, otherwise the workspace's. */
+      level?: "project" | "workspace" | "global";
+      /** Whose working directory has the level `project`; absent: that of one that has yet to begin. */
+      session?: string;
     };
     result: Got;
   };
@@ -1399,7 +1408,7 @@ export interface Methods {
     };
     result: ResolvedSkills;
   };
-  /** Change members of a record of skills. */
+  /** Change members of a skill of the workspace. */
   "skills/update": {
     params: {
       id: string;
@@ -1412,6 +1421,8 @@ export interface Methods {
       /** Absent: the patch applies to whatever is there now. */
       expectedVersion?: string;
       fields?: string[];
+      /** The others are read, never written: Forbidden. */
+      level?: "project" | "workspace" | "global";
     };
     result: Updated;
   };

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from craftd.protocol.contract import Committed, Create, Created, Delete, Get, Got, List, Page, Update, Updated
+from craftd.protocol.contract import Committed, Create, Created, Delete, Get, Got, List, Mutation, Page, Update, Updated
 from craftd.protocol.registry import method
 
 
@@ -42,3 +42,14 @@ class UpdateWorkspace(Update):
 @frozen(kw_only=True)
 class DeleteWorkspace(Delete):
     """Take a workspace out of the registry; its files stay."""
+
+
+@method("workspaces/move", result=Updated, right="write", scope="global")
+@frozen(kw_only=True)
+class MoveWorkspace(Mutation):
+    """Say where the folder of a workspace is, after somebody moved it; nothing is moved, and its id stays."""
+
+    id: str
+    path: str
+    """Absolute, or beginning with `~`."""
+    expected_version: str | None = None

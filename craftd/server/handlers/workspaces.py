@@ -11,6 +11,7 @@ from craftd.protocol.methods.workspaces import (
     DeleteWorkspace,
     GetWorkspace,
     ListWorkspaces,
+    MoveWorkspace,
     UpdateWorkspace,
 )
 from craftd.server.dispatch import Call, handles
@@ -67,6 +68,14 @@ async def update(call: Call, params: UpdateWorkspace) -> Updated:
     )
     item = chosen(done.answer.item, params.fields)
     return Updated(item=item, changed=done.answer.changed, epoch=done.epoch, revision=done.revision)
+
+
+@handles
+async def move(call: Call, params: MoveWorkspace) -> Updated:
+    home: Home = call.scope
+    id = _known(home, params.id)
+    done = await home.move(id, params.path, params.expected_version, call.origin, call.connection)
+    return Updated(item=done.answer.item, changed=done.answer.changed, epoch=done.epoch, revision=done.revision)
 
 
 @handles
