@@ -50,7 +50,11 @@ def run(room: Path, command: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def written(command: Simple) -> str:
-    words = [f"/home/ada{word.text[1:]}" if word.tilde else word.text for word in command.arguments]
+    """`~x` is somebody's home, and stays where there is nobody of that name: no piece is one."""
+    words = [
+        f"/home/ada{word.text[1:]}" if word.tilde and word.text[1:2] in ("", "/") else word.text
+        for word in command.arguments
+    ]
     return "".join(f"({word})" for word in words) if words else "()"
 
 
