@@ -65,14 +65,14 @@ def environment(inherited: Mapping[str, str], config: Record) -> dict[str, str]:
 
 
 def mcp_headers(config: Record, secret: str | None) -> dict[str, str]:
-    """Static ones, under those from the credential, under the token."""
+    """Static ones, under those from the credential if it holds headers; otherwise it is the token."""
     mcp = config["mcp"]
     headers = dict(mcp.get("headers", {}))
     if secret is None or authentication(config) is None:
         return headers
-    if mcp.get("headerNames"):
-        return headers | {name: value for name, value in _object(secret).items() if name in mcp["headerNames"]}
-    return headers | {"Authorization": f"Bearer {secret}"}
+    if mcp.get("headerNames") and (given := _object(secret)):
+        return _over(headers, {name: value for name, value in given.items() if name in mcp["headerNames"]})
+    return _over(headers, {"Authorization": f"Bearer {secret}"})
 
 
 def api_request(config: Record, secret: str | None) -> Request:

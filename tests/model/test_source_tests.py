@@ -23,7 +23,8 @@ from craftd.model.source_tests import (
     unusable_member,
 )
 
-RECORDED = json.loads((Path(__file__).parents[1] / "golden/sources/source-test.json").read_bytes())["cases"]
+GOLDEN = Path(__file__).parents[1] / "golden/sources"
+RECORDED = json.loads((GOLDEN / "source-test.json").read_bytes())["cases"]
 CASES = [case for case in RECORDED if isinstance(case["config"], dict)]
 APIS = [case for case in CASES if case["config"].get("type") == "api" and isinstance(case["config"].get("api"), dict)]
 APIS = [case for case in APIS if "invalid" not in case["name"] and case["result"] != "early-error"]
@@ -64,8 +65,69 @@ def test_an_api_is_asked_as_recorded(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", SERVERS, ids=lambda case: case["name"])
 def test_a_server_gets_the_recorded_headers(case: dict[str, Any]) -> None:
     probe = case["mcpProbe"]
-    bearer = {"Authorization": f"Bearer {probe['accessToken']}"} if "accessToken" in probe else {}
+    token = "plain" if case["name"] == "mcp http header names, plain token dropped" else probe.get("accessToken")
+    bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
     assert mcp_headers(case["config"], secret_of(case)) == {**probe.get("headers", {}), **bearer}
+
+
+def config_of(source: str, tree: str = "workspace") -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((GOLDEN / tree / "sources" / source / "config.json").read_text("utf-8-sig"))
+    return config
+
+
+CONNECTIONS = [
+    (tree, one["folder"], one["server"])
+    for tree in ("workspace", "lenient")
+    for one in json.loads((GOLDEN / "expected.json").read_bytes())["groups"][tree]
+    if one.get("server")
+]
+
+
+@pytest.mark.parametrize(("tree", "folder", "server"), CONNECTIONS)
+def test_a_server_is_tested_with_what_a_session_would_give_it(tree: str, folder: str, server: dict[str, Any]) -> None:
+    config = config_of(folder, tree)
+    if (built := server["token"])["type"] == "stdio":
+        assert environment({}, config) == built.get("env", {})
+        return
+    assert (config["mcp"].get("transport", "http"), config["mcp"]["url"].rstrip("/")) == (built["type"], built["url"])
+    assert mcp_headers(config, "fake-token") == built.get("headers", {})
+    if (open_to_all := server["noCredential"]) is not None:
+        assert mcp_headers(config, None) == open_to_all.get("headers", {})
+
+
+CALLS = [
+    call
+    for call in json.loads((GOLDEN / "api-requests.json").read_bytes())["requests"]
+    if call["args"]["method"] in ("GET", "POST")
+    and not call["args"].get("params")
+    and call.get("request")
+    # A credential that a session fetches is no other case here, and the ones without are cases of source-test.json.
+    and call["credential"] not in ("getter", "")
+]
+NO_SUCH_CREDENTIAL = {"header multi given a plain string": Unfit, "basic given a string": None}
+"""The app sends nothing, or another header; `source-test.json` has it otherwise."""
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call["name"])
+def test_an_api_is_asked_as_in_a_call_of_its_tool(call: dict[str, Any]) -> None:
+    config, credential, changed = config_of(call["source"]), call["credential"], dict(call.get("override") or {})
+    if "auth" in changed:  # settings of the tool, which stand for the whole of the source's
+        auth = changed.pop("auth")
+        for name in ("headerName", "headerNames", "queryParam", "authScheme"):
+            config["api"].pop(name, None)
+        changed |= {"authType" if name == "type" else name: member for name, member in auth.items()}
+    endpoint = {"method": call["args"]["method"], "path": call["args"]["path"]}
+    config["api"] |= {**changed, "testEndpoint": endpoint}
+    secret = json.dumps(credential) if isinstance(credential, dict) else credential
+    if call["name"] in NO_SUCH_CREDENTIAL:
+        if (refusal := NO_SUCH_CREDENTIAL[call["name"]]) is not None:
+            with pytest.raises(refusal):
+                api_request(config, secret)
+        return
+    made, recorded = api_request(config, secret), call["request"]
+    headers = {name.lower(): value for name, value in recorded["headers"].items() if name != "Content-Type"}
+    assert (made.method, made.url.rstrip("/")) == (recorded["method"], recorded["url"].rstrip("/"))
+    assert {name.lower(): value for name, value in made.headers.items()} == headers
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from craftd.model.sources import guide_sections, info, needs_authentication, sign_in, to_enable, why_unusable
+from craftd.model.sources import (
+    authentication,
+    guide_sections,
+    info,
+    needs_authentication,
+    sign_in,
+    to_enable,
+    why_unusable,
+)
 
 GOLDEN = Path(__file__).parents[1] / "golden/sources"
 RECORDED = [
@@ -28,6 +36,24 @@ def test_a_source_is_usable_as_in_the_app(tree: str, folder: str, expected: dict
     assert (why_unusable(config) is None) == (expected["usable"] or folder in ANOTHER_BLOCK)
     if config.get("isAuthenticated") is not True and folder != "many-errors":  # an authType that does not exist
         assert needs_authentication(config) == expected["needsAuthentication"]
+
+
+def named(case: dict[str, Any]) -> str:
+    return f"{case['slug']}-{case['isAuthenticated']}-{case['credential']}"
+
+
+@pytest.mark.parametrize("case", json.loads((GOLDEN / "build-matrix.json").read_bytes())["cases"], ids=named)
+def test_the_app_builds_a_server_for_what_can_be_used(case: dict[str, Any]) -> None:
+    config = json.loads((GOLDEN / "workspace/sources" / case["slug"] / "config.json").read_text("utf-8-sig"))
+    config |= {"enabled": True, "isAuthenticated": case["isAuthenticated"]}
+    usable = why_unusable(config) is None
+    without, built = ((case[how]["mcp"] or case[how]["api"]) for how in ("withoutGetters", "withGetters"))
+    assert usable or not (built or without)
+    if config["type"] != "local" and case["credential"] == "present":
+        assert built == usable
+    wanted = config["type"] == "mcp" and authentication(config) is not None and usable
+    wanted = wanted and case["credential"] == "none"
+    assert case["withGetters"]["error"] == ("Authentication required" if wanted else None)
 
 
 REQUIRED = json.loads((GOLDEN.parent / "skills/required-sources.json").read_bytes())["cases"]
