@@ -11,7 +11,7 @@ from typing import Final
 from attrs import frozen
 
 from craftd.errors import Issue
-from craftd.model.records import Record
+from craftd.model.records import Item, Record, version_of
 
 LEVELS: Final = ("project", "workspace", "global")
 """Highest first."""
@@ -54,3 +54,20 @@ def required_sources(skill: Record) -> list[str]:
 def qualified(name: str, level: str | None, plugin: str) -> str:
     """What the model's toolkit calls the skill *name* of *level* (None: there is none)."""
     return f"{plugin}:{name}" if level in (None, "workspace") else f".agents:{name}"
+
+
+def item(id: str, found: Sequence[Found], one: Found, plugin: str) -> Item:
+    """*one* of those *found* under a name, with what it is to the others.
+
+    shadows: levels whose skill it takes the place of; shadowedBy: the one that takes its place.
+    """
+    counts = that_counts(found)
+    info: Record = {"level": one.level, "path": one.path, "loads": one.loads, "shadows": []}
+    info["sdkName"] = qualified(id, one.level, plugin)
+    if counts is one:
+        info["shadows"] = [other.level for other in found[found.index(one) + 1 :]]
+    elif counts is not None and found.index(counts) < found.index(one):
+        info["shadowedBy"] = counts.level
+    if one.issues:
+        info["issues"] = [issue.as_json() for issue in one.issues]
+    return Item(id=id, version=version_of(one.value), value=one.value, info=info)

@@ -105,21 +105,24 @@ class MatterForm:
         return parts.joined()
 
     def ranges_of(self, data: bytes, paths: Collection[str]) -> dict[str, Range | None]:
-        lines = {path: self.line_of(data, path) for path in paths}
-        return {path: None if line is None else whole_line(line) for path, line in lines.items()}
-
-    def line_of(self, data: bytes, path: str) -> int | None:
+        """The front matter is parsed once, however many *paths* there are."""
         parts = split(data)
-        if path == self.body:
-            return (parts.bom + parts.fence + parts.language + parts.matter + parts.close).count(b"\n") + 1
-        if not parts.fence:
-            return 1
         text = parts.matter.decode("utf-8", "replace")
         try:
-            place = yaml_text.parse(text).place_of(path.split("."))
+            root = yaml_text.parse(text) if parts.fence and set(paths) != {self.body} else None
         except yaml_text.NotYaml:
-            return None
+            return {path: whole_line(self._body_line(parts)) if path == self.body else None for path in paths}
+        lines = {path: self._line(parts, root, text, path) for path in paths}
+        return {path: whole_line(line) for path, line in lines.items()}
+
+    def _line(self, parts: Parts, root: yaml_text.Node | None, text: str, path: str) -> int:
+        if path == self.body:
+            return self._body_line(parts)
+        place = None if root is None else root.place_of(path.split("."))
         return 1 if place is None else text.count("\n", 0, place) + 1
+
+    def _body_line(self, parts: Parts) -> int:
+        return (parts.bom + parts.fence + parts.language + parts.matter + parts.close).count(b"\n") + 1
 
     def _matter(self, parts: Parts) -> Parsed:
         """Members of the front matter alone."""

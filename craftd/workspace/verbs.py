@@ -44,7 +44,7 @@ class Verbs:
             return self._workspace.session(id).item()
         row = self._table(noun).find(id)
         if row is None:
-            self._check_name(NOUNS[noun], id)
+            self.check_name(NOUNS[noun], id)
             raise NotFound(Ref(noun, id, self._workspace.id))
         return row.item()
 
@@ -199,10 +199,10 @@ class Verbs:
         row = table.find(id)
         if row is not None:
             return table, row.id, row.unit
-        self._check_name(table.noun, id)
+        self.check_name(table.noun, id)
         return table, id, table.shelf.key_for(id, {table.noun.id_member or "id": id, "slug": id})
 
-    def _check_name(self, noun: Noun, name: str) -> None:
+    def check_name(self, noun: Noun, name: str) -> None:
         """Raises: InvalidParams for what neither an id nor, where a folder's name is as good, such a name can be."""
         if not noun.aliases or FOLDER_NAME.fullmatch(name) is None:
             self._check_id(noun, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -123,8 +124,59 @@ async def test_a_session_has_the_skills_of_its_directory_the_workspace_and_every
     )  # fmt: skip
     listed = (await client.call("skills/list"))["items"]
     assert [item["value"]["name"] for item in listed if item["id"] == "commit"] == ["Git Commit"]
+    here = (await client.call("skills/get", {"id": "commit", "session": session}))["item"]
+    assert here["value"] == {"name": "Here", "description": "d", "content": "x\n"}
+    assert here["info"] == {
+        "level": "project", "path": str(files["project"]), "loads": True, "sdkName": ".agents:commit",
+        "shadows": ["workspace", "global"],
+    }  # fmt: skip
+    below = {"id": "commit", "level": "global", "session": session, "fields": ["name"]}
+    item = (await client.call("skills/get", below))["item"]
+    assert (item["value"], item["info"]["shadowedBy"]) == ({"name": "For all"}, "project")
+    own = (await client.call("skills/get", {"id": "commit"}))["item"]
+    leveled = (await client.call("skills/get", {"id": "commit", "level": "workspace"}))["item"]
+    assert (own["version"], own["value"]) == (leveled["version"], leveled["value"])
+    for params in ({"id": "commit", "level": "project"}, {"id": "no", "session": session}):
+        with pytest.raises(Failed, match="NotFound"):
+            await client.call("skills/get", params)
+    for params in ({"id": "commit", "level": "home"}, {"id": "../commit", "level": "global"}):
+        with pytest.raises(Failed, match="InvalidParams"):
+            await client.call("skills/get", params)
+    before = {level: file.read_bytes() for level, file in files.items()}
+    value = {"name": "n", "description": "d", "content": "x\n"}
+    for verb, more in (("create", {"value": value}), ("update", {"patch": {"set": {"name": "n"}}}), ("delete", {})):
+        for level in ("global", "project"):
+            with pytest.raises(Failed, match="Forbidden") as caught:
+                await client.call(f"skills/{verb}", {"id": "commit", "level": level, **more})
+            assert "only read" in caught.value.error["message"]
+    assert before == {level: file.read_bytes() for level, file in files.items()}
     for level in ("global", "project"):
         shutil.rmtree(files[level].parents[2])
+
+
+async def test_a_hostile_folder_of_skills_harms_nobody(client: Wire, daemon: Daemon) -> None:
+    skills = daemon.base / "hostile" / ".agents" / "skills"
+    skills.mkdir(parents=True)
+    for at in range(1_100):
+        (skills / f"s{at:05}").mkdir()
+    (skills / "s00000" / "SKILL.md").write_bytes(b"x" * 1_000_000)
+    os.mkfifo(skills / "s00001" / "SKILL.md")
+    (skills / "s00002" / "SKILL.md").write_text("---\nname: n\ndescription: d\n---\nx\n")
+    (skills / "s00003").rmdir()
+    (skills / "s00003").symlink_to("s00003")
+    (skills / "s00004" / "SKILL.md").symlink_to(daemon.config / "config.json")
+    value = {"workingDirectory": str(skills.parents[1])}
+    session = (await client.call("sessions/create", {"value": value}))["item"]["id"]
+    got = await client.call("skills/resolve", {"session": session})
+    loaded = {skill["id"]: (skill.get("level"), [at["issues"][0]["code"] for at in skill["levels"] if at["issues"]])
+              for skill in got["skills"] if skill["id"].startswith("s0")}  # fmt: skip
+    assert loaded == {
+        "s00000": (None, ["too-large"]), "s00001": (None, ["unreadable"]), "s00002": ("project", []),
+        "s00004": (None, ["link-outside"]),
+    }  # fmt: skip
+    assert [(issue["code"], issue["path"]) for issue in got["issues"]] == [("too-many", str(skills))]
+    leaked = (await client.call("skills/get", {"id": "s00004", "level": "project", "session": session}))["item"]
+    assert leaked["value"] == {}
 
 
 async def test_what_is_not_read_is_asked_for_once_and_the_state_goes_with_the_client(

@@ -122,4 +122,6 @@ def test_members_that_front_matter_cannot_hold_are_refused() -> None:
 )
 def test_lines_of_members(path: str, line: int) -> None:
     data = b"---\nname: x\nmeta:\n  tags:\n    - a\n    - b\n---\nbody"
-    assert FORM.line_of(data, path) == line
+    [range] = FORM.ranges_of(data, [path]).values()
+    assert range is not None
+    assert range["start"]["line"] == line - 1

@@ -2,13 +2,55 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from attrs import frozen
 
 from craftd.errors import Issue
 from craftd.model.records import Record
-from craftd.protocol.contract import Ref
+from craftd.protocol.contract import Committed, Create, Created, Delete, Get, Got, Ref, Update, Updated
 from craftd.protocol.methods.mentions import Skipped
 from craftd.protocol.registry import method
+
+Level: TypeAlias = Literal["project", "workspace", "global"]
+
+
+@method("skills/get", result=Got, right="read")
+@frozen(kw_only=True)
+class GetSkill(Get):
+    """One skill: the workspace's, that of another level, or the one that a session has."""
+
+    level: Level | None = None
+    """Absent: with `session` the one that counts there, otherwise the workspace's."""
+    session: str | None = None
+    """Whose working directory has the level `project`; absent: that of one that has yet to begin."""
+
+
+@method("skills/create", result=Created, right="write")
+@frozen(kw_only=True)
+class CreateSkill(Create):
+    """A new skill of the workspace."""
+
+    level: Level = "workspace"
+    """The others are read, never written: Forbidden."""
+
+
+@method("skills/update", result=Updated, right="write")
+@frozen(kw_only=True)
+class UpdateSkill(Update):
+    """Change members of a skill of the workspace."""
+
+    level: Level = "workspace"
+    """The others are read, never written: Forbidden."""
+
+
+@method("skills/delete", result=Committed, right="write")
+@frozen(kw_only=True)
+class DeleteSkill(Delete):
+    """Remove a skill of the workspace."""
+
+    level: Level = "workspace"
+    """The others are read, never written: Forbidden."""
 
 
 @frozen(kw_only=True)
@@ -57,10 +99,11 @@ class SessionSkill:
 
 @frozen(kw_only=True)
 class ResolvedSkills:
-    """directory: whose `.agents/skills` was looked into."""
+    """directory: whose `.agents/skills` was looked into. issues: why some skills were not."""
 
     directory: str
     skills: tuple[SessionSkill, ...]
+    issues: tuple[Issue, ...]
 
 
 @method("skills/resolve", result=ResolvedSkills, right="read")
