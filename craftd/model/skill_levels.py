@@ -12,6 +12,7 @@ from attrs import frozen
 
 from craftd.errors import Issue
 from craftd.model.records import Item, Record, version_of
+from craftd.model.skills import SKILLS
 
 LEVELS: Final = ("project", "workspace", "global")
 """Highest first."""
@@ -62,7 +63,7 @@ def item(id: str, found: Sequence[Found], one: Found, plugin: str) -> Item:
     shadows: levels whose skill it takes the place of; shadowedBy: the one that takes its place.
     """
     counts = that_counts(found)
-    info: Record = {"level": one.level, "path": one.path, "loads": one.loads, "shadows": []}
+    info: Record = {**SKILLS.info(one.value), "level": one.level, "path": one.path, "loads": one.loads, "shadows": []}
     info["sdkName"] = qualified(id, one.level, plugin)
     if counts is one:
         info["shadows"] = [other.level for other in found[found.index(one) + 1 :]]
@@ -70,4 +71,4 @@ def item(id: str, found: Sequence[Found], one: Found, plugin: str) -> Item:
         info["shadowedBy"] = counts.level
     if one.issues:
         info["issues"] = [issue.as_json() for issue in one.issues]
-    return Item(id=id, version=version_of(one.value), value=one.value, info=info)
+    return Item(id=id, version=version_of(one.value, SKILLS.volatile), value=one.value, info=info)

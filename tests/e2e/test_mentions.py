@@ -154,6 +154,39 @@ async def test_a_session_has_the_skills_of_its_directory_the_workspace_and_every
         shutil.rmtree(files[level].parents[2])
 
 
+async def test_sessions_have_the_recorded_skills(client: Wire, daemon: Daemon) -> None:
+    tiers = Path(__file__).parents[1] / "golden" / "skills" / "tiers"
+    recorded = json.loads((tiers.parent / "expected.json").read_bytes())["tiers"]
+    home, root, project = Path(daemon.environment["HOME"]), daemon.base / "ws", daemon.base / "tiers"
+    shutil.copytree(tiers / "home" / ".agents", home / ".agents")
+    shutil.copytree(tiers / "workspace" / "skills", root / "skills", dirs_exist_ok=True)
+    shutil.copytree(tiers / "project", project)
+    await client.call("daemon/sync", {"workspace": WORKSPACE})
+    places = {"${HOME}": str(home), "${ROOT}/tiers/workspace": str(root), "${ROOT}/tiers/project": str(project)}
+    value = {"workingDirectory": str(project)}
+    session = (await client.call("sessions/create", {"value": value}))["item"]["id"]
+    resolved = {one["id"]: one for one in (await client.call("skills/resolve", {"session": session}))["skills"]}
+    names = {case["given"].rpartition(":")[2]: case["tool"]["input"]["skill"] for case in recorded["qualified"]}
+    for slug, expected in recorded["bySlug"].items():
+        if expected is None:
+            with pytest.raises(Failed, match="NotFound"):
+                await client.call("skills/get", {"id": slug, "session": session})
+            continue
+        item = (await client.call("skills/get", {"id": slug, "session": session}))["item"]
+        path = expected["path"]
+        for token, place in places.items():
+            path = path.replace(token, place)
+        assert (item["value"]["name"], item["info"]["level"]) == (expected["name"], expected["source"])
+        assert (item["info"]["path"], item["info"]["loads"]) == (f"{path}/SKILL.md", True)
+        assert (resolved[slug]["level"], resolved[slug]["path"]) == (expected["source"], f"{path}/SKILL.md")
+        assert resolved[slug]["sdkName"] == item["info"]["sdkName"]
+        if slug in names and expected["source"] != "workspace":
+            assert item["info"]["sdkName"] == names[slug]
+    got = await client.call("skills/get", {"id": "broken-on-top", "level": "project", "session": session})
+    assert got["item"]["info"]["loads"] is False
+    shutil.rmtree(home / ".agents")
+
+
 async def test_a_hostile_folder_of_skills_harms_nobody(client: Wire, daemon: Daemon) -> None:
     skills = daemon.base / "hostile" / ".agents" / "skills"
     skills.mkdir(parents=True)
