@@ -19,6 +19,9 @@ CONNECTED: Final = "connected"
 NEEDS_AUTH: Final = "needs_auth"
 FAILED: Final = "failed"
 
+LONGEST: Final = 4096
+"""Characters of a text of a server that are told."""
+
 NOT_INHERITED: Final = frozenset(
     {
         "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
@@ -185,12 +188,13 @@ def hidden(config: Record, secret: str | None) -> tuple[str, ...]:
 
 
 def without(told: Any, words: Iterable[str]) -> Any:
-    """*told*, a text or JSON, with none of *words* in any text of it."""
+    """*told*, a text or JSON, with none of *words* in any text of it, nor more than the beginning of a long one."""
     if isinstance(told, str):
         for word in words:
             told = told.replace(word, "***")
-    elif isinstance(told, list):
+        return told[:LONGEST]
+    if isinstance(told, list):
         return [without(one, words) for one in told]
-    elif isinstance(told, dict):
+    if isinstance(told, dict):
         return {name: without(one, words) for name, one in told.items()}
     return told

@@ -241,7 +241,10 @@ async def _program(command: list[str], env: Mapping[str, str], root: Path) -> As
     tasks = [asyncio.create_task(hear()), asyncio.create_task(say())]
     try:
         yield hearing, saying
-    except Exception:
+    except Exception as error:
+        cause = _cause(error)
+        if isinstance(cause, _library("mcp").McpError) and cause.error.code != types.CONNECTION_CLOSED:
+            raise  # its answer says more than that it has ended
         if tasks[0].done():  # it has closed its output
             with suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), ENDING_SECONDS)
@@ -267,10 +270,14 @@ def _signal(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
+def _cause(error: BaseException) -> Any:
+    """An error, or the first one in a group."""
+    return _cause(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
 def _reason(error: BaseException, httpx: Any, mcp: Any) -> str:
-    """What to say of an error, or of the first in a group: nothing that has an address in it."""
-    if isinstance(error, BaseExceptionGroup):
-        return _reason(error.exceptions[0], httpx, mcp)
+    """What to say of an error: nothing that has an address in it."""
+    error = _cause(error)
     if isinstance(error, FileNotFoundError):
         return "its command is not found"
     if isinstance(error, OSError):

@@ -28,6 +28,37 @@ async def test_a_server_that_shakes_no_hands_is_ended_when_its_time_is_up(
     assert outcome.late
 
 
+TALKATIVE = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize":
+        server = {"name": "hush", "version": "1"}
+        answer = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server}
+    elif asked["method"] == "tools/list":
+        names = ["hush", *("n" * 9 for _ in range(1500))]
+        answer = {"tools": [{"name": name, "description": "hush " * 900, "inputSchema": {}} for name in names]}
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"""
+
+
+async def test_what_a_server_lists_is_bounded_and_has_nothing_of_the_secret(tmp_path: Path) -> None:
+    told: list[str] = []
+    config = {**program("-c", TALKATIVE), "api": {}}
+    outcome = await connecting.connect(config, "hush", tmp_path, told.append)
+    assert outcome.status == "connected"
+    assert (outcome.found["server"]["name"], outcome.found["tools"][0]["name"], told[0]) == (
+        "***",
+        "***",
+        "*** answers",
+    )
+    assert len(outcome.found["tools"]) == 1000
+    assert {len(tool["description"]) for tool in outcome.found["tools"]} <= set(range(4097))
+    assert "hush" not in str(outcome)
+
+
 async def test_how_a_program_ended_is_said(tmp_path: Path) -> None:
     outcome = await connecting.connect(program("-c", "raise SystemExit(3)"), None, tmp_path, print)
     assert (outcome.status, outcome.message) == ("failed", "the program ended by itself (3)")
