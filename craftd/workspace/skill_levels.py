@@ -17,6 +17,7 @@ from craftd.model.workspaces import plugin_manifest
 from craftd.store import atomic, files, frontmatter
 from craftd.store.files import JsonForm
 from craftd.store.layout import SKILL_FOLDERS
+from craftd.workspace.registry import can_be_path
 
 SHARED: Final = ".agents"
 """Folder of a home or working directory that has `skills`."""
@@ -49,9 +50,11 @@ class Levels:
 
 
 def read(root: Path, home: str, directory: str | None) -> Levels:
-    """directory: absolute, of the session; one that is not there has no skills. In a pool thread."""
+    """directory: of the session; one that is not absolute or not there has no skills. In a pool thread."""
     issues: list[Issue] = []
-    project = {} if directory is None else _outside("project", Path(directory), issues)
+    project: dict[str, Found] = {}
+    if directory is not None and os.path.isabs(directory) and can_be_path(directory):
+        project = _outside("project", Path(directory), issues)
     workspace = {
         key.rpartition("/")[2]: one for key in SKILL_FOLDERS.keys(root) if (one := _load("workspace", root, key))
     }

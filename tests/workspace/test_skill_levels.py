@@ -143,3 +143,11 @@ def test_a_skill_says_what_it_takes_the_place_of() -> None:
         ("broken-on-top", "project"): ([], None),
         ("broken-on-top", "global"): ([], None),
     }
+
+
+@pytest.mark.parametrize("directory", ["", "tiers/project", "/a\0b", "/\ud800", "/" + "x" * 5000])
+def test_what_is_no_folder_at_all_has_no_skills(
+    directory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(TIERS.parent)
+    assert skill_levels.read(tmp_path, str(tmp_path), directory).skills == {}
