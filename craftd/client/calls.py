@@ -363,6 +363,148 @@ class BundlesCalls(Noun):
         return result
 
 
+class ConnectionsCalls(Noun):
+    """The methods `connections/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """A new connection; the first one is the default. Its secret is stored with `credentials/set`.
+
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "connections/create",
+            {
+                "value": value,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a connection, first its credentials and what names it in workspaces.
+
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "connections/delete",
+            {
+                "id": id,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One connection, by its slug."""
+        result: Got = await self._door.call(
+            "connections/get",
+            {
+                "id": id,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of connections to providers; none holds a secret.
+
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "connections/list",
+            {
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "connections/list",
+            {
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of a connection.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "connections/update",
+            {
+                "id": id,
+                "patch": patch,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
 class CredentialsCalls(Noun):
     """The methods `credentials/...`."""
 
@@ -1598,6 +1740,49 @@ class PermissionsCalls(Noun):
         return result
 
 
+class PreferencesCalls(Noun):
+    """The methods `preferences/...`."""
+
+    __slots__ = ()
+
+    async def get(
+        self,
+        *,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """What the user said of themself: name, place, language, notes."""
+        result: Got = await self._door.call(
+            "preferences/get",
+            {
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def update(
+        self,
+        *,
+        patch: Mapping[str, Any],
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change preferences; the first change makes the file.
+
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Updated = await self._door.call(
+            "preferences/update",
+            {
+                "patch": patch,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
 class PrerequisitesCalls(Noun):
     """The methods `prerequisites/...`."""
 
@@ -2053,6 +2238,57 @@ class SessionsCalls(Noun):
                 "workspace": workspace,
             },
         )
+
+
+class SettingsCalls(Noun):
+    """The methods `settings/...`."""
+
+    __slots__ = ()
+
+    async def get(
+        self,
+        *,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """The settings of a workspace, or of the whole configuration.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "settings/get",
+            {
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def update(
+        self,
+        *,
+        patch: Mapping[str, Any],
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change the settings of a workspace, or of the whole configuration.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Updated = await self._door.call(
+            "settings/update",
+            {
+                "patch": patch,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
 
 
 class SkillsCalls(Noun):
@@ -3120,6 +3356,7 @@ class Calls:
         self.automations = AutomationsCalls(door)
         self.blobs = BlobsCalls(door)
         self.bundles = BundlesCalls(door)
+        self.connections = ConnectionsCalls(door)
         self.credentials = CredentialsCalls(door)
         self.daemon = DaemonCalls(door)
         self.events = EventsCalls(door)
@@ -3131,9 +3368,11 @@ class Calls:
         self.messages = MessagesCalls(door)
         self.oauth = OauthCalls(door)
         self.permissions = PermissionsCalls(door)
+        self.preferences = PreferencesCalls(door)
         self.prerequisites = PrerequisitesCalls(door)
         self.projects = ProjectsCalls(door)
         self.sessions = SessionsCalls(door)
+        self.settings = SettingsCalls(door)
         self.skills = SkillsCalls(door)
         self.sources = SourcesCalls(door)
         self.statuses = StatusesCalls(door)

@@ -550,6 +550,58 @@ class WrittenFile(TypedDict):
     size: int
 
 
+class ConnectionsDidChange(TypedDict):
+    """Records of connections changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class ConnectionsDidChangeEvent(TypedDict):
+    method: Literal["connections/didChange"]
+    params: ConnectionsDidChange
+
+
+class ConnectionsDidCreate(TypedDict):
+    """A record of connections is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class ConnectionsDidCreateEvent(TypedDict):
+    method: Literal["connections/didCreate"]
+    params: ConnectionsDidCreate
+
+
+class ConnectionsDidDelete(TypedDict):
+    """A record of connections is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class ConnectionsDidDeleteEvent(TypedDict):
+    method: Literal["connections/didDelete"]
+    params: ConnectionsDidDelete
+
+
 class CredentialsDidChange(TypedDict):
     """A credential changed; where only its secret did, `patch` is empty and the version is another one."""
 
@@ -885,6 +937,24 @@ class PermissionsDidDeleteEvent(TypedDict):
     params: PermissionsDidDelete
 
 
+class PreferencesDidChange(TypedDict):
+    """Records of preferences changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class PreferencesDidChangeEvent(TypedDict):
+    method: Literal["preferences/didChange"]
+    params: PreferencesDidChange
+
+
 class ProjectsDidChange(TypedDict):
     """Records of projects changed: `patch` is what an `update` would need."""
 
@@ -1002,6 +1072,24 @@ class SessionsDidPublish(TypedDict):
 class SessionsDidPublishEvent(TypedDict):
     method: Literal["sessions/didPublish"]
     params: SessionsDidPublish
+
+
+class SettingsDidChange(TypedDict):
+    """Records of settings changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class SettingsDidChangeEvent(TypedDict):
+    method: Literal["settings/didChange"]
+    params: SettingsDidChange
 
 
 class SkillsDidChange(TypedDict):
@@ -1282,7 +1370,10 @@ class WorkspacesDidDeleteEvent(TypedDict):
 
 
 Notification: TypeAlias = (
-    CredentialsDidChangeEvent
+    ConnectionsDidChangeEvent
+    | ConnectionsDidCreateEvent
+    | ConnectionsDidDeleteEvent
+    | CredentialsDidChangeEvent
     | CredentialsDidCreateEvent
     | CredentialsDidDeleteEvent
     | DaemonDidChangeEvent
@@ -1302,6 +1393,7 @@ Notification: TypeAlias = (
     | PermissionsDidChangeEvent
     | PermissionsDidCreateEvent
     | PermissionsDidDeleteEvent
+    | PreferencesDidChangeEvent
     | ProjectsDidChangeEvent
     | ProjectsDidCreateEvent
     | ProjectsDidDeleteEvent
@@ -1309,6 +1401,7 @@ Notification: TypeAlias = (
     | SessionsDidCreateEvent
     | SessionsDidDeleteEvent
     | SessionsDidPublishEvent
+    | SettingsDidChangeEvent
     | SkillsDidChangeEvent
     | SkillsDidCreateEvent
     | SkillsDidDeleteEvent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from craftd.model.app_records import CONNECTIONS, PREFERENCES, SETTINGS
 from craftd.model.credentials import CREDENTIALS
 from craftd.model.labels import LABELS
 from craftd.model.messages import MESSAGES
@@ -19,5 +20,6 @@ NOUNS: dict[str, Noun] = {
     noun.name: noun
     for noun in (
         WORKSPACES, SESSIONS, MESSAGES, PROJECTS, SOURCES, SKILLS, STATUSES, LABELS, VIEWS, PERMISSIONS, CREDENTIALS,
+        CONNECTIONS, SETTINGS, PREFERENCES,
     )
 }  # fmt: skip

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any, Final
 
 from craftd.errors import Issue
+from craftd.model import portable
 from craftd.model.checks import Check, flag, listing, nullable, one_of, shape, text, validator, whole
 from craftd.model.noun import SLUG, Noun
 from craftd.model.permissions import parse_mode
@@ -107,6 +108,33 @@ SCHEMA: Final = shape(
 def check(value: Any) -> list[Issue]:
     """The `config.json` of a workspace."""
     return list(SCHEMA(value, ""))
+
+
+def expanded(config: Record, home: str) -> Record:
+    """A workspace's `config.json` with the path in it as it is here."""
+    return _with_directory(config, lambda path: portable.expand_home(path, home))
+
+
+def contracted(config: Record, stored: Record, home: str) -> Record:
+    """*config*, expanded, as it is stored; a path that means what *stored* means stays as it is written there."""
+    before = (
+        (stored.get("defaults") or {}).get("workingDirectory") if isinstance(stored.get("defaults"), dict) else None
+    )
+
+    def written(path: str) -> str:
+        same = isinstance(before, str) and portable.expand_home(before, home) == path
+        return before if same and isinstance(before, str) else portable.contract_home(path, home)
+
+    return _with_directory(config, written)
+
+
+def _with_directory(config: Record, change: Callable[[str], str]) -> Record:
+    defaults = config.get("defaults")
+    path = defaults.get("workingDirectory") if isinstance(defaults, dict) else None
+    if not isinstance(path, str) or not path or not isinstance(defaults, dict):
+        return config
+    new = change(path)
+    return config if new == path else {**config, "defaults": {**defaults, "workingDirectory": new}}
 
 
 def registry_problem(config: Any) -> str | None:

@@ -45,7 +45,7 @@ from craftd.server.signins import SignIns
 from craftd.server.stdio import serve_stdio
 from craftd.store import atomic
 from craftd.store.locks import AppLock
-from craftd.workspace import permissions, project_files, reading
+from craftd.workspace import app_records, permissions, project_files, reading
 from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
 from craftd.workspace.journal import Origin
@@ -205,6 +205,10 @@ class Daemon:
                 return None if row is None else row.item()
             if call.method.noun == "permissions":
                 return permissions.item(call.scope, id)
+            if call.method.noun in ("settings", "connections", "preferences") and call.scope is self.home:
+                return app_records.item(self.home, call.method.noun, id)
+            if call.method.noun == "settings":
+                return app_records.of_workspace(self.home.item(call.scope.id))
             if call.scope is self.home:
                 return self.home.item(id)
             if call.method.noun == "messages":

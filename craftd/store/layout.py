@@ -11,6 +11,7 @@ from zoneinfo import available_timezones
 
 from craftd.errors import Issue
 from craftd.model import app_config, automations, permissions, statuses, workspaces
+from craftd.model.app_records import PREFERENCES
 from craftd.model.checks import shape, whole
 from craftd.model.labels import LABELS, ids_in
 from craftd.model.permission_defaults import DEFAULTS
@@ -111,6 +112,14 @@ DEFAULT_RULES = Singles(
     fixed={permissions.DEFAULT: "permissions/default.json"},
     check=_check_rules,
     absent={permissions.DEFAULT: DEFAULTS},
+)
+"""Of the configuration folder."""
+
+PREFERENCES_SHELF = Singles(
+    noun=PREFERENCES,
+    fixed={PREFERENCES.name: "preferences.json"},
+    check=lambda value, id: iter(app_config.check_preferences(value)),
+    form=JsonForm(),
 )
 """Of the configuration folder."""
 
@@ -223,7 +232,6 @@ HOME_CHECKED = Checked(
     kinds=(
         Kind(noun="workspaces", pattern="config.json", check=json(app_config.check_config)),
         Kind(noun="settings", pattern="config-defaults.json", check=json(app_config.check_defaults)),
-        Kind(noun="preferences", pattern="preferences.json", check=json(app_config.check_preferences)),
         Kind(noun="sessions", pattern="drafts.json", check=json(app_config.check_drafts)),
         Kind(noun="settings", pattern="theme.json", check=json(app_config.check_theme)),
         Kind(noun="settings", pattern="tool-icons/tool-icons.json", check=json(app_config.check_tool_icons)),

@@ -17,6 +17,7 @@ from attrs import define, field
 
 from craftd.errors import CraftdError, Forbidden, InvalidParams, InvalidState, Issue, NotFound, Ref, ServerCancelled
 from craftd.model import credentials, portable, workspaces
+from craftd.model.app_records import PREFERENCES
 from craftd.model.credentials import Identity, Owner
 from craftd.model.noun import Facts
 from craftd.model.permissions import DEFAULT, PERMISSIONS
@@ -25,7 +26,7 @@ from craftd.model.settings import Above
 from craftd.model.workspaces import WORKSPACES
 from craftd.store import atomic
 from craftd.store.checked import ISSUES
-from craftd.store.layout import DEFAULT_RULES, HOME_CHECKED
+from craftd.store.layout import DEFAULT_RULES, HOME_CHECKED, PREFERENCES_SHELF
 from craftd.store.locks import FolderLock
 from craftd.store.vault import FILE as VAULT
 from craftd.store.vault import Keys
@@ -60,6 +61,9 @@ from craftd.workspace.workspace import Listener, Surroundings, Workspace
 log = logging.getLogger(__name__)
 
 RULES = DEFAULT_RULES.fixed[DEFAULT]
+PREFERENCES_FILE = PREFERENCES_SHELF.fixed[PREFERENCES.name]
+SINGLES = {RULES: PERMISSIONS.name, PREFERENCES_FILE: PREFERENCES.name}
+"""Files that hold one record, and its noun."""
 
 LOOK_EVERY = 30.0
 """Seconds between two looks at the registry and the app's lock, for what no watch told us."""
@@ -105,7 +109,10 @@ class Home:
         index = Index(epoch, WORKSPACES.sort, fields=frozenset({"name", "path", "slug", "id", "createdAt"}))
         vault = Vault.of(config / VAULT, Keys(around.machine), around.clock, epoch)
         rules = Table(PERMISSIONS, DEFAULT_RULES, Index(epoch, PERMISSIONS.sort, fields=frozenset(PERMISSIONS.fields)))
-        tables = {PERMISSIONS.name: rules}
+        preferences = Table(
+            PREFERENCES, PREFERENCES_SHELF, Index(epoch, PREFERENCES.sort, fields=frozenset(PREFERENCES.fields))
+        )
+        tables = {PERMISSIONS.name: rules, PREFERENCES.name: preferences}
         file, defaults = ObjectFile(config / REGISTRY), ObjectFile(config / DEFAULTS)
         checked = Table(HOME_CHECKED.noun, HOME_CHECKED, Index(epoch, "id"))
         return cls(None, config, around, Journal(None, epoch), index, file, defaults, vault, tables, checked)
@@ -144,9 +151,10 @@ class Home:
         unit = self._registry_unit()
         unit.refresh()
         unit.publish()
-        rules = self._rules_unit()
-        rules.refresh()
-        rules.publish_first()
+        for key in SINGLES:
+            single = self._single_unit(key)
+            single.refresh()
+            single.publish_first()
         for key in self.checked.shelf.keys(self.config):
             checked = self._checked_unit(key)
             checked.refresh()
@@ -382,8 +390,8 @@ class Home:
             return self._registry_unit()
         if key == VAULT:
             return VaultUnit(self.vault, self._owners())
-        if key == RULES:
-            return self._rules_unit()
+        if key in SINGLES:
+            return self._single_unit(key)
         if key.startswith(ISSUES):
             return self._checked_unit(key)
         id = key.partition("/")[2]
@@ -396,9 +404,9 @@ class Home:
     def _registry_unit(self) -> RegistryUnit:
         return RegistryUnit(self.around.home, self.file, self.defaults, self.index, self.known, self.around.pick)
 
-    def _rules_unit(self) -> DocumentUnit:
-        table = self.tables[PERMISSIONS.name]
-        return DocumentUnit(RULES, self.config, table, self.facts(), table.documents.get(RULES), table.records(RULES))
+    def _single_unit(self, key: str) -> DocumentUnit:
+        table = self.tables[SINGLES[key]]
+        return DocumentUnit(key, self.config, table, self.facts(), table.documents.get(key), table.records(key))
 
     def _checked_unit(self, key: str) -> DocumentUnit:
         return DocumentUnit(key, self.config, self.checked, self.facts(), self.checked.documents.get(key), {})
@@ -466,7 +474,8 @@ class Home:
         """Barrier: everything done to files and asked of the queue before this call is published after it."""
         await self._loop.run_in_executor(self.around.pool, self.around.guard.look)
         await self.look()
-        await self._queue.commit(Look(origin=DISK, key=RULES))
+        for key in SINGLES:
+            await self._queue.commit(Look(origin=DISK, key=key))
         for key in sorted(await self._loop.run_in_executor(self.around.pool, self._differences)):
             await self._queue.commit(Look(origin=DISK, key=key))
         await self.look_at_credentials()
@@ -493,7 +502,7 @@ class Home:
         self._look_soon()
 
     def _paths_changed(self, paths: set[str]) -> None:
-        named = {REGISTRY, DEFAULTS, VAULT, RULES, self.around.guard.lock.path.name}
+        named = {REGISTRY, DEFAULTS, VAULT, *SINGLES, self.around.guard.lock.path.name}
         if paths & named or any(HOME_CHECKED.keys_of(path) for path in paths):
             self._loop.call_soon_threadsafe(self._look_soon)
 

@@ -22,6 +22,7 @@ from craftd.store.atomic import DirectoryNotFlushed, Fingerprint
 from craftd.store.entries import Entries
 from craftd.store.layout import SHELVES
 from craftd.store.locate import ABSENCE_MS
+from craftd.workspace import app_records
 from craftd.workspace.changes import Updated, refuse_errors, refuse_immutable
 from craftd.workspace.commit import Commit, Planned, Unit
 from craftd.workspace.index import Index
@@ -130,10 +131,11 @@ def folder_identity(root: Path) -> tuple[int, int] | None:
 
 @define(eq=False)
 class Known:
-    """A registered workspace: its entry and the settings in its folder."""
+    """A registered workspace: its entry and the settings in its folder. home: what `~` is."""
 
     entry: Entry
     settings: ObjectFile
+    home: str
 
     @property
     def names(self) -> tuple[Any, ...]:
@@ -144,7 +146,7 @@ class Known:
     def row(self, alias_of: str | None) -> PlainRow:
         stored = self.settings.value or {}
         name = stored.get("name") or self.entry.raw.get("name") or self.entry.root.name or "Untitled"
-        value = {**stored, "name": name, "path": str(self.entry.root)}
+        value = {**workspaces.expanded(stored, self.home), "name": name, "path": str(self.entry.root)}
         info: dict[str, Any] = {}
         if not self.entry.root.is_dir():
             info["missing"] = True
@@ -203,6 +205,7 @@ class RegistryUnit(Unit):
             self.trees.append(tree)
 
     def refresh(self) -> list[Change]:
+        before = self.file.value
         if not self._rows:
             self._rows = {row.id: row for row in self.index}
         if not self.defaults.unchanged():
@@ -211,7 +214,10 @@ class RegistryUnit(Unit):
             self.file.read()
             if self.file.value is not None and (problem := workspaces.registry_problem(self.file.value)):
                 self.file.value, self.file.problem = None, problem
-        return self._settle()
+        changes = self._settle()
+        if before is not None and self.file.problem is None:
+            changes += app_records.differences(before, self.file.value or {})
+        return changes
 
     def _current(self) -> list[Entry]:
         return entries_of(self.file.value, self.home)
@@ -228,7 +234,7 @@ class RegistryUnit(Unit):
         for id, entry in current.items():
             known = self.known.get(id)
             if known is None or known.entry.root != entry.root:
-                known = self.known[id] = Known(entry, ObjectFile(entry.root / REGISTRY))
+                known = self.known[id] = Known(entry, ObjectFile(entry.root / REGISTRY), self.home)
             known.entry = entry
             if not known.settings.unchanged():
                 known.settings.read()
@@ -300,7 +306,7 @@ class SettingsUnit(Unit):
         return self._staged if self._staged is not None else (self.known.settings.value or {})
 
     def row(self) -> PlainRow:
-        value = {**self.value(), "path": str(self.known.entry.root)}
+        value = {**workspaces.expanded(self.value(), self.known.home), "path": str(self.known.entry.root)}
         return PlainRow(self.known.entry.id, self.key, value, version_of(value, WORKSPACES.volatile), {}, None)
 
     def require_writable(self) -> None:
@@ -442,7 +448,7 @@ class Register(Commit):
             settings.read()
         else:
             settings.value = self.config
-        item = Known(Entry(self.id, self.root, raw), settings).row(None).item()
+        item = Known(Entry(self.id, self.root, raw), settings, self.home).row(None).item()
         item.info.pop("missing", None)
         unit.stage(new, None if self.config is None else Tree(self.root, self.config))
         return Planned(item, [Change("workspaces/didCreate", "workspaces", {"item": item.as_json()})])
@@ -517,7 +523,11 @@ class Move(Commit):
             {**raw, **place} if isinstance(raw, dict) and raw.get("id") == self.id else raw
             for raw in config["workspaces"]
         ]
-        item = Known(Entry(self.id, self.root, {**entries[self.id].raw, **place}), self.settings).row(None).item()
+        item = (
+            Known(Entry(self.id, self.root, {**entries[self.id].raw, **place}), self.settings, self.home)
+            .row(None)
+            .item()
+        )
         unit.stage({**config, "workspaces": listed})
         members = {
             "changes": [{"id": self.id, "version": item.version}],
@@ -552,7 +562,8 @@ class UpdateSettings(Commit):
         refuse_immutable(WORKSPACES, old, new, ref)
         refuse_errors(WORKSPACES, new, old, ref)
         new["updatedAt"] = now
-        unit.stage({key: value for key, value in new.items() if key != "path"})
+        named = {key: value for key, value in new.items() if key != "path"}
+        unit.stage(workspaces.contracted(named, unit.value(), unit.known.home))
         item = unit.row().item()
         members = {"changes": [{"id": self.id, "version": item.version}], "patch": patches.diff(old, new)}
         return Planned(Updated(item, changed=True), [Change("workspaces/didChange", "workspaces", members)])

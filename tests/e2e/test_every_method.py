@@ -80,6 +80,7 @@ VALUES: dict[str, Callable[[Scene], Params]] = {
     "statuses": lambda scene: {"label": scene.name, "category": "open"},
     "labels": lambda scene: {"name": scene.name},
     "views": lambda scene: {"name": scene.name, "expression": "hasUnread"},
+    "connections": lambda scene: {"name": scene.name, "providerType": "anthropic", "authType": "api_key"},
     "workspaces": lambda scene: {"name": scene.name, "path": str(scene.daemon.base / scene.name)},
 }
 PATCHES: dict[str, Params] = {
@@ -312,6 +313,14 @@ async def moved(scene: Scene) -> Params:
     return {"id": id, "path": f"{root}-moved", "key": scene.key}
 
 
+async def other_settings(scene: Scene) -> Params:
+    return {"workspace": "ws", "patch": {"set": {"later": scene.name}}, "key": scene.key}
+
+
+async def other_preferences(scene: Scene) -> Params:
+    return {"patch": {"set": {"notes": scene.name}}, "key": scene.key}
+
+
 async def a_mention(scene: Scene) -> Params:
     return {"text": f"[skill:{scene.name}]", "session": await scene.session()}
 
@@ -377,12 +386,16 @@ WELL: dict[str, Prepare] = {
     "permissions/get": rules,
     "permissions/list": nothing,
     "permissions/update": other_rules,
+    "preferences/get": nothing,
+    "preferences/update": other_preferences,
     "prerequisites/check": some_steps,
     "sessions/markRead": read_sessions,
     "sessions/publish": relayed,
     "sessions/unread": nothing,
     "sessions/view": some_sessions,
     "skills/resolve": of_a_session,
+    "settings/get": nothing,
+    "settings/update": other_settings,
     "skills/validate": a_skill,
     "sources/test": a_folder_to_try,
     "statuses/rename": another_id("statuses"),
@@ -475,6 +488,8 @@ def another(well: Params) -> Params:
     if set(well) == {"content", "key"}:
         return {"content": {"text": "another"}}
     lists = ("sessions", "ids")
+    if "id" not in well and "patch" in well and "session" not in well:
+        return {"patch": {"set": {"another": True}}}
     name = next(name for name in ("id", "session", "path", "prepend", *lists) if name in well)
     return {name: ["another"] if name in lists else "another"}
 

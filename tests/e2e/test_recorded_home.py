@@ -108,7 +108,10 @@ async def test_a_change_of_nothing_leaves_every_byte(daemon: Daemon, connect: Co
                 if noun == "sessions":
                     await _messages(client, scope, item["id"])
     assert {"sessions", "projects", "sources", "skills", "statuses", "labels", "views", "permissions"} <= changed
-    assert "workspaces" in changed
+    assert {"workspaces", "connections"} <= changed
+    for params in ({}, *({"workspace": id} for id in workspaces)):
+        assert await answer_of(client, "settings/update", {**params, "patch": {}}) == "unchanged"
+    assert await answer_of(client, "preferences/update", {"patch": {}}) == "unchanged"
     for workspace in workspaces:
         await client.call("daemon/sync", {"workspace": workspace})
     after = bytes_of(daemon)

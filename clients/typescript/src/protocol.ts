@@ -595,6 +595,64 @@ export interface Methods {
     };
     result: ImportedBundle;
   };
+  /** A new connection; the first one is the default. Its secret is stored with `credentials/set`. */
+  "connections/create": {
+    params: {
+      value: JsonObject;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Remove a connection, first its credentials and what names it in workspaces. */
+  "connections/delete": {
+    params: {
+      id: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One connection, by its slug. */
+  "connections/get": {
+    params: {
+      id: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of connections to providers; none holds a secret. */
+  "connections/list": {
+    params: {
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change members of a connection. */
+  "connections/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
   /** Remove a credential from the file; nobody who issued it is told. */
   "credentials/delete": {
     params: {
@@ -1134,6 +1192,24 @@ export interface Methods {
     };
     result: Updated;
   };
+  /** What the user said of themself: name, place, language, notes. */
+  "preferences/get": {
+    params: {
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** Change preferences; the first change makes the file. */
+  "preferences/update": {
+    params: {
+      patch: JsonObject;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
   /** Whether tools may be called, by what was read before. Nothing is kept here: the state goes with the client. */
   "prerequisites/check": {
     params: {
@@ -1337,6 +1413,28 @@ export interface Methods {
       workspace?: string;
     };
     result: null;
+  };
+  /** The settings of a workspace, or of the whole configuration. */
+  "settings/get": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** Change the settings of a workspace, or of the whole configuration. */
+  "settings/update": {
+    params: {
+      patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
   };
   /** A new skill of the workspace. */
   "skills/create": {
@@ -1806,6 +1904,37 @@ export interface Methods {
 
 /** Every notification that the daemon sends, with its params. */
 export interface Notifications {
+  /** Records of connections changed: `patch` is what an `update` would need. */
+  "connections/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A record of connections is there. */
+  "connections/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of connections is gone. */
+  "connections/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
   /** A credential changed; where only its secret did, `patch` is empty and the version is another one. */
   "credentials/didChange": {
     epoch: string;
@@ -2001,6 +2130,17 @@ export interface Notifications {
     batch?: Batch;
     id: string;
   };
+  /** Records of preferences changed: `patch` is what an `update` would need. */
+  "preferences/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
   /** Records of projects changed: `patch` is what an `update` would need. */
   "projects/didChange": {
     epoch: string;
@@ -2070,6 +2210,17 @@ export interface Notifications {
     session: string;
     event: JsonObject;
     client: string;
+  };
+  /** Records of settings changed: `patch` is what an `update` would need. */
+  "settings/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
   };
   /** Records of skills changed: `patch` is what an `update` would need. */
   "skills/didChange": {
@@ -2272,6 +2423,9 @@ export const KEYED: ReadonlySet<string> = new Set([
   "assets/create",
   "assets/delete",
   "bundles/import",
+  "connections/create",
+  "connections/delete",
+  "connections/update",
   "credentials/delete",
   "credentials/set",
   "files/delete",
@@ -2287,6 +2441,7 @@ export const KEYED: ReadonlySet<string> = new Set([
   "messages/truncate",
   "messages/update",
   "permissions/update",
+  "preferences/update",
   "projects/create",
   "projects/delete",
   "projects/update",
@@ -2294,6 +2449,7 @@ export const KEYED: ReadonlySet<string> = new Set([
   "sessions/delete",
   "sessions/markRead",
   "sessions/update",
+  "settings/update",
   "skills/create",
   "skills/delete",
   "skills/update",
@@ -2320,6 +2476,8 @@ export const READS: ReadonlySet<string> = new Set([
   "automations/validate",
   "blobs/read",
   "bundles/export",
+  "connections/get",
+  "connections/list",
   "credentials/list",
   "credentials/status",
   "daemon/hello",
@@ -2340,6 +2498,7 @@ export const READS: ReadonlySet<string> = new Set([
   "permissions/check",
   "permissions/get",
   "permissions/list",
+  "preferences/get",
   "prerequisites/check",
   "projects/get",
   "projects/list",
@@ -2347,6 +2506,7 @@ export const READS: ReadonlySet<string> = new Set([
   "sessions/list",
   "sessions/unread",
   "sessions/view",
+  "settings/get",
   "skills/get",
   "skills/list",
   "skills/resolve",

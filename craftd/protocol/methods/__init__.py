@@ -5,6 +5,7 @@ from __future__ import annotations
 from craftd.model.nouns import NOUNS
 from craftd.protocol import contract
 from craftd.protocol.methods import (
+    app_records,
     automations,
     blobs,
     bundles,
@@ -33,6 +34,7 @@ from craftd.protocol.registry import REGISTRY
 contract.derive(NOUNS, REGISTRY)
 
 __all__ = [
+    "app_records",
     "automations",
     "blobs",
     "bundles",

@@ -1,6 +1,7 @@
 """One short function per method. Importing this package registers all of them."""
 
 from craftd.server.handlers import (
+    app_records,
     blobs,
     bundles,
     credentials,
@@ -25,6 +26,7 @@ from craftd.server.handlers import (
 )
 
 __all__ = [
+    "app_records",
     "blobs",
     "bundles",
     "credentials",
