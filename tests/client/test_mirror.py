@@ -136,7 +136,7 @@ class Storm:
             await client.sessions.delete(workspace="ws", id=session)
             await client.sessions.create(workspace="ws", id=session, value={"name": self.next("Again")})
         else:
-            patch = {"set": {"name": self.next("Name")}, "add": {"/labels": [self.next("l")]}}
+            patch = {"set": {"name": self.next("Name")}, "add": {"/labels": [self.next("project::")]}}
             await client.sessions.update(workspace="ws", id=session, patch=patch)
 
     def _message(self) -> str:

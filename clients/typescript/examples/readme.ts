@@ -3,9 +3,9 @@
 import { connect, CraftdError, ConnectionLost, Mirror, type Client } from "@craftd/client/node";
 
 export async function calls(client: Client, report: (...said: unknown[]) => void): Promise<string> {
-  const { item } = await client.call("sessions/create", { value: { name: "Plan the move", labels: ["home"] } });
+  const { item } = await client.call("sessions/create", { value: { name: "Plan the move", labels: ["writing"] } });
   await client.api.messages.append({ session: item.id, messages: [{ type: "user", content: "Where do we begin?" }] });
-  for await (const { id, value } of client.pages("sessions/list", { filter: { label: "home" } })) {
+  for await (const { id, value } of client.pages("sessions/list", { filter: { label: "content" } })) {
     report(id, value["name"]);
   }
   return item.id;
@@ -13,7 +13,7 @@ export async function calls(client: Client, report: (...said: unknown[]) => void
 
 export async function conflicts(client: Client, id: string): Promise<void> {
   const { item } = await client.call("sessions/get", { id });
-  const patch = { set: { sessionStatus: "done" }, add: { "/labels": ["2026"] } };
+  const patch = { set: { sessionStatus: "done" }, add: { "/labels": ["priority::1"] } };
   try {
     await client.call("sessions/update", { id, expectedVersion: item.version, patch }, { timeoutMs: 5_000 });
   } catch (error) {

@@ -79,7 +79,7 @@ test("the examples of README.md do what it says", async () => {
   expect(said).toContainEqual([{ noun: "messages", session }]);
   expect(mirror.records("sessions").get(session)?.value).toMatchObject({
     sessionStatus: "done",
-    labels: ["home", "2026"],
+    labels: ["writing", "priority::1"],
   });
   notes.close();
 });

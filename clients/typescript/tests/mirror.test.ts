@@ -79,11 +79,11 @@ test("what was listed is changed by events, and listeners are told which", async
   expect(mirror.records("sessions").get(session)?.value["name"]).toBe("Before");
   const changes: MirrorChange[] = [];
   mirror.on((change) => changes.push(change));
-  await client.call("sessions/update", { id: session, patch: { set: { name: "After" }, add: { "/labels": ["x"] } } });
+  await client.call("sessions/update", { id: session, patch: { set: { name: "After" }, add: { "/labels": ["bug"] } } });
   await client.call("messages/append", { session, messages: [{ type: "user", content: "two" }] });
   expect(mirror.records("sessions").get(session)?.value).toMatchObject({
     name: "After",
-    labels: ["x"],
+    labels: ["bug"],
     messageCount: 2,
   });
   expect(mirror.messages(session)?.map(({ content }) => content)).toEqual(["one", "two"]);
@@ -199,7 +199,7 @@ test.each(SEEDS)(
       () =>
         any([client, other]).call("sessions/update", {
           id: any(sessions),
-          patch: { set: { name: next("Name"), labels: [next("l")] } },
+          patch: { set: { name: next("Name"), labels: [...mirror.records("labels").keys()].slice(count % 3, 5) } },
         }),
       () =>
         any([client, other]).call("sessions/update", {
