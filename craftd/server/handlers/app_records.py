@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from craftd.errors import InvalidParams, NotFound
+from contextlib import suppress
+
+from craftd.errors import Corrupt, Forbidden, InvalidParams, NotFound
 from craftd.model.app_records import CONNECTIONS, PREFERENCES
 from craftd.model.credentials import OWNERS, Identity
 from craftd.protocol.contract import Committed, Created, Got, Page, Updated
@@ -97,11 +99,11 @@ async def delete_connection(call: Call, params: DeleteConnection) -> Committed:
         defaults = (known.settings.value or {}).get("defaults")
         if isinstance(defaults, dict) and defaults.get("defaultLlmConnection") == slug:
             patch = check_patch({"unset": ["/defaults/defaultLlmConnection"]})
-            await home.commit(
-                registry.UpdateSettings(
-                    origin=call.origin, connection=call.connection, id=id, patch=patch, facts=home.facts()
-                )
+            update = registry.UpdateSettings(
+                origin=call.origin, connection=call.connection, id=id, patch=patch, facts=home.facts()
             )
+            with suppress(Corrupt, Forbidden, NotFound):  # a name that leads nowhere is passed over there
+                await home.commit(update)
     done = await home.commit(commits.DeleteConnection(origin=call.origin, connection=call.connection, slug=slug))
     return Committed(epoch=done.epoch, revision=done.revision)
 
