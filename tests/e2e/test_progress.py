@@ -63,6 +63,10 @@ async def test_the_parts_are_the_page(client: Wire, method: str) -> None:
         params = {"session": SESSION}
     elif method == "files/list":
         params = {"path": "docs", "limit": 500}
+    elif method == "assets/list":
+        project = (await client.call("projects/create", {"value": {"name": "Garden"}}))["item"]["id"]
+        params = {"project": project}
+        await client.call("assets/create", {**params, "value": {"name": "plan.md"}, "content": {"text": "x"}})
     whole = await client.call(method, params)
     answer = await client.call(method, {**params, "partialResultToken": 7})
     parts = told(client, 7)
