@@ -2,7 +2,8 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -127,7 +128,7 @@ export class Daemon {
     const log = path.join(this.config, "craftd", "log");
     const said = existsSync(log) ? readFileSync(log, "utf8") : "";
     // A daemon that was told to stop by a client may still be writing its last words.
-    rmSync(this.base, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+    await rm(this.base, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
     if (said.includes("Traceback")) throw new Error(said);
   }
 }
