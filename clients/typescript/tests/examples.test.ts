@@ -72,8 +72,12 @@ test("the examples of README.md do what it says", async () => {
   await readme.conflicts(notes, session);
   const mirror = await readme.mirrors(notes, session, report);
   expect(said.splice(0)).toEqual([["Plan the move", 1]]);
-  const listening = readme.events(notes, report);
-  await notes.call("messages/append", { session, messages: [{ type: "user", content: "And then?" }] });
+  let heard = false;
+  const listening = readme.events(notes, report).then(() => (heard = true));
+  while (!heard) {
+    // It may not have subscribed yet: what came before is not told again.
+    await notes.call("messages/append", { session, messages: [{ type: "user", content: "And then?" }] });
+  }
   await listening;
   expect(said).toContainEqual([session, 1]);
   expect(said).toContainEqual([{ noun: "messages", session }]);
