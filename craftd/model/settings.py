@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from craftd.errors import Issue
 from craftd.model import portable, sessions
+from craftd.model.app_records import connections_of
 from craftd.model.records import Record
 
 NAMES = ("llmConnection", "model", "thinkingLevel", "permissionMode", "workingDirectory", "enabledSourceSlugs")
@@ -75,7 +76,7 @@ class Effective:
 def resolve(levels: Levels) -> dict[str, Effective]:
     """What holds for a session, by NAMES."""
     connection = _connection(levels)
-    found = _connections(levels.above.shared).get(connection.value) if connection.value is not None else None
+    found = connections_of(levels.above.shared).get(connection.value) if connection.value is not None else None
     above, defaults = levels.above, _object(levels.above.defaults, "workspaceDefaults")
     own = _object(above.workspace, "defaults")
     chosen = [("explicit", levels.explicit), ("session", levels.session), ("workspace", own)]
@@ -137,18 +138,8 @@ def with_directory(value: Record, levels: Levels) -> Record:
     return placed
 
 
-def _connections(shared: Record) -> dict[str, Record]:
-    """By slug; the first of equal ones is meant."""
-    found: dict[str, Record] = {}
-    entries = shared.get("llmConnections")
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and isinstance(slug := entry.get("slug"), str):
-            found.setdefault(slug, entry)
-    return found
-
-
 def _connection(levels: Levels) -> Effective:
-    known = _connections(levels.above.shared)
+    known = connections_of(levels.above.shared)
     stored = levels.session.get("llmConnection")
     if levels.session.get("connectionLocked") is True and isinstance(stored, str) and stored:
         return Effective(stored, "session", missing=stored not in known)
