@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from attrs import evolve, field, frozen
@@ -46,7 +46,7 @@ class Request:
 class Outcome:
     """message: why it is not connected. found: what was listed. late: its time was up."""
 
-    status: str
+    status: Literal["connected", "needs_auth", "failed"]
     message: str | None = None
     found: Record = field(factory=dict)
     late: bool = False

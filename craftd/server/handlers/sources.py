@@ -44,7 +44,7 @@ async def test(call: Call, params: TestSource) -> TestedSource:
     if outcome.late:
         raise Timeout(str(outcome.message))
     return TestedSource(
-        status=outcome.status,  # type: ignore[arg-type]
+        status=outcome.status,
         message=outcome.message,
         written=written,
         found=outcome.found,
