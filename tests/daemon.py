@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from attrs import define, field
 
 from craftd.protocol import rendezvous
 from craftd.protocol.rendezvous import Places
+from tests.nursery import Forked, nursery
 from tests.wire import PATIENCE, BridgeWire, Wire
 
 CRAFTD = (sys.executable, "-m", "craftd")
@@ -33,7 +33,7 @@ class Daemon:
 
     base: Path
     home: str = ""
-    process: subprocess.Popen[bytes] | None = None
+    process: Forked | None = None
     environment: dict[str, str] = field(factory=dict)
     arguments: tuple[str, ...] = ()
     _wires: list[Wire] = field(factory=list)
@@ -54,6 +54,10 @@ class Daemon:
     @property
     def config(self) -> Path:
         return self.base / "cfg"
+
+    @property
+    def errors(self) -> Path:
+        return self.base / "stderr"
 
     @property
     def places(self) -> Places:
@@ -77,16 +81,16 @@ class Daemon:
     def start(self, *arguments: str) -> None:
         """Returns when it listens. *arguments* of `craftd serve`; a restart has the same."""
         self.arguments = arguments
-        errors = (self.base / "stderr").open("ab")
-        self.process = subprocess.Popen(
-            [*CRAFTD, "serve", *arguments], env=self.environment, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
-        )
-        errors.close()
+        self.serve(nursery().craftd(("serve", *arguments), self.environment, self.errors))
+
+    def serve(self, process: Forked) -> None:
+        """Wait until *process*, which says what it has to say into `errors`, listens as the daemon of this folder."""
+        self.process = process
         deadline = time.monotonic() + PATIENCE
-        while (card := rendezvous.read_card(self.places)) is None or card.pid != self.process.pid:
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"the daemon did not start: {(self.base / 'stderr').read_text()}")
-            time.sleep(0.01)
+        while (card := rendezvous.read_card(self.places)) is None or card.pid != process.pid:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"the daemon did not start: {self.errors.read_text()}")
+            time.sleep(0.005)
 
     def stop(self) -> int:
         """End it as a person would, its clients first; its exit code."""
@@ -115,7 +119,7 @@ class Daemon:
     def end(self) -> None:
         """For the end of a test: stop what still runs; nothing unforeseen may stand in the log."""
         code = 0 if self.process is None else self.stop()
-        said = self.log + ((self.base / "stderr").read_text() if code else "")
+        said = self.log + (self.errors.read_text() if code else "")
         assert (code, "Traceback" in self.log) == (0, False), said
 
     @property

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-from craftd.protocol import rendezvous
 from tests.daemon import Daemon
-from tests.wire import PATIENCE
+from tests.nursery import nursery
 
 CASES = Path(__file__).parents[1] / "field_bugs"
 WORKSPACE = "ws_0a1b2c3d"
@@ -41,17 +37,5 @@ def start_impatient(daemon: Daemon, *, auto: bool = False, house_every: float = 
     """Start *daemon* with other values for module constants: `core__IDLE_SECONDS=0.2`. Returns when it listens."""
     changes = "\n".join(f"{name.replace('__', '.')} = {value!r}" for name, value in constants.items())
     changes += f"\ncore.Surroundings = partial(core.Surroundings, house_every={house_every})"
-    errors = (daemon.base / "stderr").open("ab")
-    daemon.process = subprocess.Popen(
-        [sys.executable, "-c", _RUN.format(changes=changes, auto=auto), daemon.places.config],
-        env=daemon.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=errors,
-        stderr=errors,
-    )
-    errors.close()
-    deadline = time.monotonic() + PATIENCE
-    while (card := rendezvous.read_card(daemon.places)) is None or card.pid != daemon.process.pid:
-        if daemon.process.poll() is not None or time.monotonic() > deadline:
-            raise AssertionError(f"the daemon did not start: {(daemon.base / 'stderr').read_text()}")
-        time.sleep(0.01)
+    code = _RUN.format(changes=changes, auto=auto)
+    daemon.serve(nursery().python(code, (daemon.places.config,), daemon.environment, daemon.errors))
