@@ -26,6 +26,12 @@ def levels(workspace: Workspace, value: Record, explicit: Record | None = None) 
     )
 
 
+def permission_mode(workspace: Workspace, value: Record) -> str | None:
+    """What holds for a session of *value*."""
+    mode: str | None = settings.resolve(levels(workspace, value))["permissionMode"].value
+    return mode
+
+
 def as_json(workspace: Workspace, value: Record, explicit: Record | None) -> dict[str, Any]:
     """`info.effective` of a session of *value*."""
     resolved = settings.resolve(levels(workspace, value, explicit))

@@ -18,7 +18,7 @@ from craftd.errors import (
     ValidationFailed,
     VersionConflict,
 )
-from craftd.model import auto_labels, json_text, label_entries, messages, sessions
+from craftd.model import auto_labels, header_rules, json_text, label_entries, messages, sessions
 from craftd.model import patch as patches
 from craftd.model.ids import new_message_id
 from craftd.model.records import Item, Record, version_of
@@ -36,10 +36,12 @@ class AppendMessages(SessionCommit):
     """Answers `[{id, version}]`, one per message given; one that is stored already is not stored again.
 
     labels: all there are. Where their rules find something in what a user says, the session gets it with the message.
+    mode: what holds for a session that has no permission mode of its own.
     """
 
     messages: Sequence[Any]
     labels: Callable[[], Mapping[str, Record]]
+    mode: Callable[[Record], str | None] = lambda value: None
     expected_tail: str | None = None
     set: Record | None = None
     _stored: dict[int, Record] = field(factory=dict, init=False)
@@ -75,7 +77,7 @@ class AppendMessages(SessionCommit):
         if not new and not self.set:
             return Planned(answer)
         old = unit.value()
-        wanted = self._labelled(self._set(old), new)
+        wanted = self._labelled(self._set(old, unit.directory, now), new)
         header = None
         if wanted is not old and patches.diff(old, wanted):
             header = sessions.ordered(sessions.to_stored(stored, old, wanted, unit.place.home))
@@ -89,11 +91,12 @@ class AppendMessages(SessionCommit):
         changes += unit.changed_since(old)
         return Planned(answer, changes)
 
-    def _set(self, old: Record) -> Record:
+    def _set(self, old: Record, directory: str, now: int) -> Record:
         if not self.set:
             return old
-        wanted, wrong = label_entries.settle(patches.apply(old, {"set": self.set}), old, self.labels())
-        issues = [*sessions.validate(wanted, old), *wrong]
+        wanted = header_rules.patched(old, {"set": self.set}, directory, now, self.mode)
+        wanted, wrong = label_entries.settle(wanted, old, self.labels())
+        issues = [*sessions.validate(wanted, old), *header_rules.issues(wanted, old), *wrong]
         if issues:
             raise InvalidParams(tuple(Issue(path=f"set.{i.path}", message=i.message) for i in issues))
         return wanted

@@ -19,7 +19,7 @@ from craftd.errors import (
     ValidationFailed,
     VersionConflict,
 )
-from craftd.model import label_entries, portable, sessions, settings
+from craftd.model import header_rules, label_entries, portable, sessions, settings
 from craftd.model import patch as patches
 from craftd.model.messages import is_final
 from craftd.model.records import Item, Record, version_of
@@ -396,9 +396,9 @@ class CreateSession(SessionCommit):
             unit.require()
         if unit.exists or unit.folder.exists():
             raise AlreadyExists(unit.ref, unit.item().as_json() if unit.exists and unit.header is not None else None)
-        value = settings.with_directory(self.value, self.levels(self.value))
+        value = settings.with_directory(header_rules.created(self.value, now), self.levels(self.value))
         value, wrong = label_entries.settle(value, None, self.labels())
-        issues = [*sessions.validate(value, None), *wrong]
+        issues = [*sessions.validate(value, None), *header_rules.issues(value, None), *wrong]
         for name, noun in (("projectId", "projects"), ("parentSessionId", "sessions")):
             target = value.get(name)
             if isinstance(target, str) and not self.known(noun, target):
@@ -413,11 +413,12 @@ class CreateSession(SessionCommit):
 
 @define(eq=False, kw_only=True)
 class UpdateSession(SessionCommit):
-    """Answers Updated."""
+    """Answers Updated. mode: what holds for a session that has no permission mode of its own."""
 
     rewrites = True
     patch: Record
     labels: Callable[[], Mapping[str, Record]]
+    mode: Callable[[Record], str | None] = lambda value: None
     expected: str | None = None
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
@@ -426,12 +427,12 @@ class UpdateSession(SessionCommit):
             item = unit.item()
             raise VersionConflict(unit.ref, {"version": item.version, "item": item.as_json()})
         old = unit.value()
-        new = sessions.moved(old, patches.apply(old, self.patch), unit.directory)
+        new = header_rules.patched(old, self.patch, unit.directory, now, self.mode)
         new, wrong = label_entries.settle(new, old, self.labels())
         if not wrong and not patches.diff(old, new):
             unit.confirm()
             return Planned(Updated(unit.item(), changed=False))
-        issues = [*sessions.validate(new, old), *wrong]
+        issues = [*sessions.validate(new, old), *header_rules.issues(new, old), *wrong]
         if issues:
             raise ValidationFailed(tuple(issues), unit.ref)
         unit.change(sessions.ordered(sessions.to_stored(stored, old, new, unit.place.home)))

@@ -133,6 +133,7 @@ class Verbs:
                     id=id,
                     patch=patch,
                     labels=workspace.labels,
+                    mode=partial(effective.permission_mode, workspace),
                     expected=expected,
                 )
             )

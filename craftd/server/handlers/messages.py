@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from craftd.errors import InvalidParams
 from craftd.protocol.codec import Raw
 from craftd.protocol.contract import Changed, Committed, Got, Page, Updated
@@ -16,7 +18,7 @@ from craftd.protocol.methods.messages import (
 )
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.nouns import chosen
-from craftd.workspace import messages, reading
+from craftd.workspace import effective, messages, reading
 from craftd.workspace.changes import check_patch
 from craftd.workspace.workspace import Workspace
 
@@ -55,6 +57,7 @@ async def append(call: Call, params: AppendMessages) -> Appended:
             id=params.session,
             messages=params.messages,
             labels=workspace.labels,
+            mode=partial(effective.permission_mode, workspace),
             expected_tail=params.expected_tail,
             set=params.set_,
         )
