@@ -5,25 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.daemon import Daemon
 from tests.e2e.random_changes import WORKSPACE, World, as_listed, compared, deviations
 from tests.strict_reader import Reader
-from tests.wire import Wire
 
 ROUNDS = int(os.environ.get("CRAFTD_CHANGES", "2"))
 """More of them: CRAFTD_CHANGES=1000 scripts/test tests/e2e/test_random_changes.py."""
 AT_ONCE, CHANGES, SAVES = 3, 120, 20
 GOLDEN = Path(__file__).parents[1] / "golden/sessions/workspace"
 
-Connect = Callable[..., Awaitable[Wire]]
 
-
-async def test_what_a_strict_reader_finds_after_random_changes(
-    make_daemon: Callable[..., Daemon], connect: Connect
-) -> None:
+async def test_what_a_strict_reader_finds_after_random_changes(make_daemon: Callable[..., Daemon]) -> None:
     daemon = make_daemon()
     root = Path(daemon.home) / "Work"
     root.mkdir(parents=True)
@@ -31,7 +26,7 @@ async def test_what_a_strict_reader_finds_after_random_changes(
     answered: dict[str, int] = {}
     for round in range(ROUNDS):
         daemon.start()
-        wires = [await connect(daemon, WORKSPACE) for _ in range(AT_ONCE)]
+        wires = [await daemon.connect(WORKSPACE) for _ in range(AT_ONCE)]
         world = World(root, int(os.environ.get("CRAFTD_SEED", "0")) + round)
         world.sessions = {id: [one["id"] for one in said] for id, (_, said) in (await as_listed(wires[0])).items()}
         async with asyncio.TaskGroup() as group:
@@ -40,6 +35,8 @@ async def test_what_a_strict_reader_finds_after_random_changes(
             group.create_task(world.somebody_else(SAVES))
         await wires[0].call("daemon/sync", {"workspace": WORKSPACE})
         listed = await as_listed(wires[0])
+        for wire in wires:
+            await wire.close()
         assert daemon.stop() == 0
         found, sessions = deviations(root, Path(daemon.home))
         assert "\n".join([*found, *compared(sessions, listed)]) == "", f"round {round}"
