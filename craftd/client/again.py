@@ -7,6 +7,9 @@ from __future__ import annotations
 
 KEYED = frozenset(
     {
+        "annotations/create",
+        "annotations/delete",
+        "annotations/update",
         "assets/create",
         "assets/delete",
         "bundles/import",

@@ -76,6 +76,105 @@ class Noun:
         self._door = door
 
 
+class AnnotationsCalls(Noun):
+    """The methods `annotations/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        session: str,
+        message: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """Annotate a message, 200 times at most: `value: {target: {selectors}, body?, intent?, ...}`.
+
+        message: What `messages/get` takes.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "annotations/create",
+            {
+                "value": value,
+                "session": session,
+                "message": message,
+                "workspace": workspace,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        session: str,
+        message: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Take an annotation from its message.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "annotations/delete",
+            {
+                "id": id,
+                "session": session,
+                "message": message,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        session: str,
+        message: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change members of an annotation; its `updatedAt` follows.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "annotations/update",
+            {
+                "id": id,
+                "patch": patch,
+                "session": session,
+                "message": message,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
 class AssetsCalls(Noun):
     """The methods `assets/...`."""
 
@@ -3352,6 +3451,7 @@ class Calls:
     """All nouns."""
 
     def __init__(self, door: Door) -> None:
+        self.annotations = AnnotationsCalls(door)
         self.assets = AssetsCalls(door)
         self.automations = AutomationsCalls(door)
         self.blobs = BlobsCalls(door)

@@ -35,7 +35,12 @@ def new_session_id(today: datetime.date, pick: Callable[[int], int], taken: Cont
 
 def new_message_id(now_ms: int, pick: Callable[[int], int]) -> str:
     """`msg-<ms>-<6 base 36 digits>`, the app's form."""
-    return f"msg-{now_ms}-{''.join(_BASE36[pick(36)] for _ in range(6))}"
+    return random_id("msg", now_ms, pick)
+
+
+def random_id(kind: str, now_ms: int, pick: Callable[[int], int]) -> str:
+    """`<kind>-<ms>-<6 base 36 digits>`."""
+    return f"{kind}-{now_ms}-{''.join(_BASE36[pick(36)] for _ in range(6))}"
 
 
 def choose_slug(name: str, taken: Container[str], fallback: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from craftd.errors import Issue
+from craftd.model import annotations as marks
 from craftd.model import patch as patches
 from craftd.model.json_text import JS_WHITESPACE, utf16_cut, utf16_length
 from craftd.model.noun import Noun
@@ -206,6 +207,10 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
             for index, member in enumerate(members):
                 if not isinstance(member, dict):
                     yield f"{name}.{index}", "must be an object"
+                elif name == "annotations" and marks.size(member) > marks.MOST_BYTES:
+                    yield f"{name}.{index}", f"must have at most {marks.MOST_BYTES} bytes"
+    if len(marks.of(record)) > marks.MOST:
+        yield "annotations", f"must be at most {marks.MOST}"
 
 
 _Kind = tuple[tuple[type, ...], str]

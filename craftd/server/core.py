@@ -45,6 +45,7 @@ from craftd.server.signins import SignIns
 from craftd.server.stdio import serve_stdio
 from craftd.store import atomic
 from craftd.store.locks import AppLock
+from craftd.workspace import annotations as marks
 from craftd.workspace import app_records, permissions, project_files, reading
 from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
@@ -213,6 +214,8 @@ class Daemon:
                 return self.home.item(id)
             if call.method.noun == "messages":
                 return await reading.one(call.scope, call.params.session, id)
+            if call.method.noun == "annotations":
+                return await marks.one(call.scope, call.params.session, call.params.message, id)
             if call.method.noun in ("memory", "assets"):
                 return await project_files.item(call.scope, call.method.noun, call.params.project, id)
             return call.scope.verbs.item(call.method.noun, id)

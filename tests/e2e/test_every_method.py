@@ -147,6 +147,24 @@ async def shorter(scene: Scene) -> Params:
     return {**await of_session(scene), "keep": 1, "key": scene.key}
 
 
+def mark(scene: Scene) -> Params:
+    return {"target": {"selectors": [{"type": "text-quote", "exact": scene.name}]}}
+
+
+async def new_annotation(scene: Scene) -> Params:
+    return {"session": await scene.transcript(), "message": "m2", "value": mark(scene), "key": scene.key}
+
+
+async def old_annotation(scene: Scene) -> Params:
+    place = {"session": await scene.transcript(), "message": "m2"}
+    await scene.client.call("annotations/create", {**place, "id": "a1", "value": mark(scene)})
+    return {**place, "id": "a1", "key": scene.key}
+
+
+async def other_annotation(scene: Scene) -> Params:
+    return {**await old_annotation(scene), "patch": {"set": {"status": "resolved"}}}
+
+
 async def some_sessions(scene: Scene) -> Params:
     return {"sessions": [await scene.session()]}
 
@@ -340,6 +358,9 @@ async def an_expression(scene: Scene) -> Params:
 WELL: dict[str, Prepare] = {
     "automations/validate": some_automations,
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
+    "annotations/create": new_annotation,
+    "annotations/delete": old_annotation,
+    "annotations/update": other_annotation,
     "assets/create": new_asset,
     "assets/delete": old_asset,
     "assets/list": of_project,

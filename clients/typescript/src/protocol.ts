@@ -476,6 +476,54 @@ export interface WrittenFile {
 
 /** Every method: what it takes and what it answers. */
 export interface Methods {
+  /** Annotate a message, 200 times at most: `value: {target: {selectors}, body?, intent?, ...}`. */
+  "annotations/create": {
+    params: {
+      value: JsonObject;
+      session: string;
+      /** What `messages/get` takes. */
+      message: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Take an annotation from its message. */
+  "annotations/delete": {
+    params: {
+      id: string;
+      session: string;
+      message: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** Change members of an annotation; its `updatedAt` follows. */
+  "annotations/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      session: string;
+      message: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
   /** Store an upload; a name that is taken gets a number. `value: {name}`. */
   "assets/create": {
     params: {
@@ -2420,6 +2468,9 @@ export const ERROR_CODES = {
 
 /** Methods that take a `key`: the same change sent again with the same key is made once. */
 export const KEYED: ReadonlySet<string> = new Set([
+  "annotations/create",
+  "annotations/delete",
+  "annotations/update",
   "assets/create",
   "assets/delete",
   "bundles/import",

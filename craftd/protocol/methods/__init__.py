@@ -1,10 +1,9 @@
 """Importing this package completes the registry: the methods written out here, then those derived from the nouns."""
 
-from __future__ import annotations
-
 from craftd.model.nouns import NOUNS
 from craftd.protocol import contract
 from craftd.protocol.methods import (
+    annotations,
     app_records,
     automations,
     blobs,
@@ -34,6 +33,7 @@ from craftd.protocol.registry import REGISTRY
 contract.derive(NOUNS, REGISTRY)
 
 __all__ = [
+    "annotations",
     "app_records",
     "automations",
     "blobs",

@@ -1,6 +1,7 @@
 """One short function per method. Importing this package registers all of them."""
 
 from craftd.server.handlers import (
+    annotations,
     app_records,
     blobs,
     bundles,
@@ -26,6 +27,7 @@ from craftd.server.handlers import (
 )
 
 __all__ = [
+    "annotations",
     "app_records",
     "blobs",
     "bundles",
