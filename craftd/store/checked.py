@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 from craftd.errors import Issue, NotFound, Ref
 from craftd.model.noun import Facts, Noun
 from craftd.model.records import Record
-from craftd.store import atomic, files
+from craftd.store import atomic, conflicts, files
 from craftd.store.atomic import Fingerprint
 from craftd.store.files import Document, JsonForm, Problem
 
@@ -74,14 +74,19 @@ def json(check: Callable[..., Iterable[Issue]], *, bom: bool = True) -> Check:
 
 @frozen(kw_only=True)
 class Checked:
-    """Shelf of documents without records: one for each file of *kinds* that is there."""
+    """Shelf of documents without records: one for each file of *kinds* that is there, and for conflict copies.
+
+    copies: whether these are looked for.
+    """
 
     kinds: tuple[Kind, ...]
     noun: Noun = NO_RECORDS
+    copies: bool = False
 
     def keys(self, root: Path) -> list[str]:
         paths = (path for kind in self.kinds for path in kind.paths(root))
-        return sorted(ISSUES + path for path in paths if os.path.lexists(root / path))
+        there = [path for path in paths if os.path.lexists(root / path)]
+        return sorted(ISSUES + path for path in {*there, *(conflicts.in_records(root) if self.copies else ())})
 
     def key_of(self, path: str) -> str | None:
         """The document that depends on a file; on one that others have beside them, the first of those."""
@@ -90,6 +95,8 @@ class Checked:
     def keys_of(self, path: str) -> set[str]:
         """All documents that depend on a file, or on what lies in a folder."""
         found = {ISSUES + path for kind in self.kinds if kind.fits(path)}
+        if self.copies and conflicts.counts(path):
+            found.add(ISSUES + path)
         for kind in self.kinds:
             if any(file == path or file.startswith(f"{path}/") for file in kind.beside):
                 found.add(ISSUES + kind.pattern)
@@ -104,7 +111,12 @@ class Checked:
 
     def load(self, root: Path, key: str) -> Document | None:
         path = key.removeprefix(ISSUES)
-        kind = next(kind for kind in self.kinds if kind.fits(path))
+        if self.copies and (copy := conflicts.at(root, path)) is not None:
+            prints = {one: atomic.glance(root / one) for one in (path, copy.original)}
+            return Document(key=key, prints=prints, issues=(copy.issue,))
+        kind = next((kind for kind in self.kinds if kind.fits(path)), None)
+        if kind is None:
+            return None
         beside, prints = self._beside(root, kind)
         try:
             found = files.read(root / path)

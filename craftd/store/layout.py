@@ -224,7 +224,8 @@ CHECKED = Checked(
         ),
         Kind(noun="tasks", pattern="tasks/*/task.yaml", check=_check_task),
         Kind(noun="tasks", pattern="tasks/*/task.yml", check=_check_task),
-    )
+    ),
+    copies=True,
 )
 """What else of a workspace is looked at: with the shelves and the transcripts, every kind of file that it has."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define
 
 from craftd.model.ids import is_session_id
-from craftd.store import atomic
+from craftd.store import atomic, conflicts
 from craftd.store.layout import CHECKED
 from craftd.store.watch import GONE, Watcher
 from craftd.workspace import foreign
@@ -117,7 +117,7 @@ class Eyes:
 
     def _is_echo(self, path: str) -> bool:
         """Whether the file of a session is the one its row was read from: we wrote it, or have looked already."""
-        if not path.startswith(SESSIONS):
+        if not path.startswith(SESSIONS) or conflicts.counts(path):
             return False
         row: SessionRow | None = self._workspace.sessions.get(path.split("/")[1])
         if row is None or row.fingerprint is None:
@@ -151,7 +151,7 @@ class Eyes:
         """What is to be read anew; with a folder, records of several nouns may have come or gone."""
         if path.startswith(SESSIONS):
             id = path.split("/")[1]
-            return {SESSIONS + id} if is_session_id(id) else set()
+            return ({SESSIONS + id} if is_session_id(id) else set()) | CHECKED.keys_of(path)
         keys = (table.shelf.key_of(path) for table in self._workspace.tables.values())
         return {key for key in keys if key is not None} | CHECKED.keys_of(path)
 

@@ -15,7 +15,7 @@ from craftd.model import sessions as session_rules
 from craftd.model.ids import is_session_id
 from craftd.model.portable import expand_line, parse_line
 from craftd.model.records import Record
-from craftd.store import atomic, disk
+from craftd.store import atomic, conflicts, disk
 from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.compare import Foreign
 from craftd.store.lines import Body, Segment, compare_body, read_head
@@ -56,7 +56,9 @@ def session_files(place: Place) -> dict[str, Fingerprint | None]:
         names = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return found
-    for id in filter(is_session_id, names):
+    for id in names:
+        if not is_session_id(id) or conflicts.is_copy(folder, id):
+            continue
         path = f"{folder}/{id}/session.jsonl"  # this runs for every session, often: a Path costs more than the look
         try:
             mark = atomic.fingerprint(path)
@@ -172,6 +174,8 @@ def look(unit: SessionUnit) -> list[Change]:
     """
     row = unit.row
     try:
+        if row is None and conflicts.is_copy(str(unit.folder.parent), unit.id):
+            raise FileNotFoundError
         if unit.transcript is None:
             if row is None and not unit.folder.exists():
                 unit.header, unit.gone = None, True
@@ -437,6 +441,12 @@ def empty_folders(root: Path, now: int) -> dict[str, list[Issue]]:
 
 
 # Sweeping
+
+def conflict_copies(root: Path) -> dict[str, list[Issue]]:
+    """What synchronisers left in the folders of sessions; no watch and no sweep looks at all of them."""
+    found = (conflicts.at(root, path) for path in conflicts.in_sessions(root))
+    return {one.issue.path: [one.issue] for one in found if one is not None}
+
 
 
 def changed_sessions(place: Place, rows: Mapping[str, SessionRow]) -> set[str]:

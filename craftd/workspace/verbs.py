@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from craftd.errors import AlreadyExists, InvalidParams, NotFound, Ref, ValidationFailed
+from craftd.model.conflict_copies import could_be
 from craftd.model.noun import Noun
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Item, Record
@@ -52,6 +53,8 @@ class Verbs:
         """The answer is the new Item. Raises: AlreadyExists only for an *id* that was given."""
         if id is not None:
             self._check_id(NOUNS[noun], id)
+            if noun == "sessions" and could_be(id):
+                raise InvalidParams.of("id", "is what a file synchroniser calls the copy of another session")
         for _ in range(NAMES_TRIED):
             commit = self._creation(noun, value, id, origin, connection)
             try:

@@ -427,7 +427,7 @@ class Workspace:
             if row.damage:
                 found[foreign.issue_path(row.id)] = foreign.damage_issues(row.id, row.damage)
         found |= foreign.empty_folders(self.place.root, self.around.clock())
-        return found
+        return found | foreign.conflict_copies(self.place.root)
 
     # Writing
 
