@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from craftd.errors import Issue
 from craftd.model import ids, portable
-from craftd.model.json_text import equal, js_trim
+from craftd.model.json_text import dumps, equal, js_trim
 from craftd.model.messages import Counters, is_final
 from craftd.model.noun import Noun
 from craftd.model.records import Record
@@ -79,9 +79,36 @@ def parse_header(data: bytes, session_dir: str) -> Record:
     return header
 
 
+LINE_ONE: Final = 8192
+"""Bytes of line 1, without its LF, from which a session is in none of the app's lists."""
+
+
 def header_line(stored: Record, session_dir: str) -> bytes:
-    """Line 1 as it is written, without the LF; `parse_header` reversed."""
-    return portable.dump_line(ordered(stored), session_dir)
+    """Line 1 as it is written, without the LF; `parse_header` reversed, but for a preview that leaves no room.
+
+    Of a line beyond LINE_ONE the preview is cut, if that is enough: it follows from the messages, and nothing else does
+    that could be shorter.
+    """
+    line = portable.dump_line(ordered(stored), session_dir)
+    preview = stored.get("preview")
+    if len(line) <= LINE_ONE or not isinstance(preview, str):
+        return line
+    paths = portable.occurrences(preview, session_dir)
+    for end in range(len(preview) - 1, -1, -1):
+        if any(start < end < stop for start, stop in paths):
+            continue
+        cut = {**stored, "preview": preview[:end]} if end else {k: v for k, v in stored.items() if k != "preview"}
+        if len(shorter := portable.dump_line(ordered(cut), session_dir)) <= LINE_ONE:
+            return shorter
+    return line
+
+
+def oversized(stored: Record, length: int) -> str:
+    """What there is to say of a line 1 of *length* bytes: which of its fields would have to be shorter."""
+    sizes = {name: len(dumps(value)) for name, value in stored.items()}
+    longest = sorted((name for name in sizes if sizes[name] > LINE_ONE // 8), key=lambda name: -sizes[name])
+    most = f"; most of it is {', '.join(longest[:3])}" if longest else ""
+    return f"line 1 has {length} bytes, and the app lists no session with more than {LINE_ONE}{most}"
 
 
 def ordered(stored: Record) -> Record:

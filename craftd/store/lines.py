@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from attrs import field, frozen
 
+from craftd.model import sessions
 from craftd.model.messages import is_message
 from craftd.model.portable import parse_line
 from craftd.model.records import Record
@@ -25,6 +26,9 @@ from craftd.store.table import Damage, Table
 CHUNK: Final = 1 << 20
 FIRST_CHUNK: Final = 16 << 10
 """Bytes of the first read: line 1 of nearly every session, so that listing costs one read per session."""
+
+UNHEADED: Final = frozenset({"header-unreadable", "header-missing"})
+"""Damage after which nobody knows what line 1 says."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BLANK: Final = b" \t\r\x00"
@@ -65,7 +69,8 @@ class Head:
 
     @property
     def sound(self) -> bool:
-        return self.header is not None and all(damage.code == "id-mismatch" for damage in self.damage)
+        """Whether the header can be believed: what else is wrong with line 1 takes nothing away from it."""
+        return self.header is not None and all(damage.code not in UNHEADED for damage in self.damage)
 
 
 @frozen
@@ -100,6 +105,7 @@ def new_digest() -> hashlib.blake2b:
 def read_head(fd: int, size: int, directory: str, name: str) -> Head:
     """Line 1 of a transcript of *size* bytes in the session folder *directory*, called *name*."""
     for number, (offset, line, ended) in enumerate(_physical_lines(fd, 0, size, FIRST_CHUNK), 1):
+        length = len(line)
         if offset == 0 and line.startswith(_BOM):
             offset, line = len(_BOM), line[len(_BOM) :]
         content = line.strip(_BLANK)
@@ -113,7 +119,7 @@ def read_head(fd: int, size: int, directory: str, name: str) -> Head:
             return Head(None, offset, number, False, (missing,))
         glued = bool(more)
         body = start + len(first.raw) if glued else after
-        damage = tuple(_head_damage(first, number, name))
+        damage = (*_head_damage(first, number, name), *_damage_of_line_1(first, number, length, len(more)))
         alone = number == 1 and not glued and ended
         return Head(first.record or None, body, number if glued else number + 1, alone, damage, first.raw)
     return Head(None, size, 1, False, (Damage("header-missing", None, "the file is empty"),))
@@ -128,6 +134,18 @@ def _head_damage(first: Piece, number: int, name: str) -> Iterator[Damage]:
         yield Damage("header-missing", number, "line 1 is an empty object")
     elif first.record.get("id") != name:
         yield Damage("id-mismatch", number, f"line 1 says {first.record.get('id')!r}, the folder's name counts")
+
+
+def _damage_of_line_1(first: Piece, number: int, length: int, glued: int) -> Iterator[Damage]:
+    """What keeps other programs from a header that can be read. length: bytes of its line; glued: records behind it."""
+    if not first.record:
+        return
+    if number > 1:
+        yield Damage("blank-first-line", 1, "the header stands behind blank lines, where the app does not list it")
+    if glued == 1:  # of more the body tells
+        yield Damage("line-unreadable", number, "the header and a record on one line, read as if on their own")
+    elif length > sessions.LINE_ONE:
+        yield Damage("header-oversized", number, sessions.oversized(first.record, length))
 
 
 def scan_body(

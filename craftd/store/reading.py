@@ -93,6 +93,15 @@ class Reading:
         stored = None if self.header is None else self.header.get("messageCount")
         if isinstance(stored, int) and stored > (there := len(self._table)):
             found.append(Damage("count-mismatch", 1, f"line 1 counts {stored} messages, {there} are there"))
+        elif self.header is not None and stored == (counters := self.counters).count:
+            for name, value in (
+                ("lastMessageRole", counters.last_role),
+                ("lastFinalMessageId", counters.last_final_id),
+            ):
+                if self.header.get(name, value) != value:
+                    found.append(
+                        Damage("count-mismatch", 1, f"line 1 says {name} {self.header[name]!r}, not {value!r}")
+                    )
         found += damage_of_place(self.path, self._actual)
         return tuple(found)
 

@@ -24,8 +24,8 @@ _PENDING_BYTES: Final = 1 << 20
 class Damage:
     """Something wrong with a transcript. line: 1-based, None for the file as a whole.
 
-    code: header-unreadable, header-missing, line-unreadable, torn-tail, nul-bytes, id-mismatch, id-repeated,
-    count-mismatch, rescued or linked (protocol.md, Damage).
+    code: header-unreadable, header-missing, header-oversized, blank-first-line, line-unreadable, torn-tail, nul-bytes,
+    id-mismatch, id-repeated, count-mismatch, rescued or linked (protocol.md, Damage).
     """
 
     code: str

@@ -18,7 +18,7 @@ from craftd.model.records import Record
 from craftd.store import atomic, conflicts, disk
 from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.compare import Foreign
-from craftd.store.lines import Body, Segment, compare_body, read_head
+from craftd.store.lines import UNHEADED, Body, Segment, compare_body, read_head
 from craftd.store.locate import ABSENCE_MS
 from craftd.store.table import Damage
 from craftd.store.transcript import Transcript
@@ -364,7 +364,7 @@ def message_id(segment: Segment) -> str:
 
 def readable_header(transcript: Transcript) -> Record | None:
     """Line 1, if it is a header one can believe."""
-    if any(damage.code in ("header-unreadable", "header-missing") for damage in transcript.damage):
+    if any(damage.code in UNHEADED for damage in transcript.damage):
         return None
     return transcript.header
 
@@ -401,7 +401,9 @@ def damage_issues(session: str, damage: Iterable[Mapping[str, Any]]) -> list[Iss
     ]
 
 
-_MILD = frozenset({"id-mismatch", "id-repeated", "count-mismatch", "rescued", "linked"})
+_MILD = frozenset(
+    {"id-mismatch", "id-repeated", "count-mismatch", "rescued", "linked", "blank-first-line", "header-oversized"}
+)
 
 
 def _line_range(line: int) -> dict[str, Any]:

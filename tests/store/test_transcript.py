@@ -166,7 +166,7 @@ def test_padding_goes_with_the_line_it_belongs_to(path: Path) -> None:
 def test_line_numbers_follow_a_line_1_that_moved_up(path: Path) -> None:
     path.write_bytes(b"\n\n" + path.read_bytes() + b"broken\n")
     transcript = opened(path)
-    assert [damage.line for damage in transcript.damage] == [6]
+    assert [damage.line for damage in transcript.damage] == [1, 6]
     transcript.rewrite(transcript.header)
     assert [damage.line for damage in transcript.damage] == [4]
     assert_equal_to_the_file(transcript)

@@ -13,6 +13,7 @@ from craftd.store import lines as lines_module
 from craftd.store import locate
 from craftd.store.transcript import Transcript
 from tests.faults.transcripts import append, assert_equal_to_the_file, line, message, new_session, opened
+from tests.model import golden
 
 TESTS = Path(__file__).parents[1]
 GOLDEN = TESTS / "golden/sessions/workspace/sessions"
@@ -44,7 +45,7 @@ def ids(transcript: Transcript) -> list[object]:
 def test_sound_sessions_have_no_damage_and_count_as_line_1_says(name: str) -> None:
     transcript = opened(GOLDEN / name / "session.jsonl")
     assert transcript.writable
-    assert codes(transcript) == []
+    assert codes(transcript) == ([("header-oversized", 1)] if name in golden.OVERSIZED else [])
     header = transcript.header
     assert header is not None
     if "messageCount" in header:
@@ -64,7 +65,7 @@ DAMAGED = {
     "260406-with-bom": (True, [], ["m1", "m2", "m3"]),
     "260407-left-tmp": (True, [], ["m1", "m2", "m3"]),
     "260408-tmp-only": (True, [("rescued", None)], ["m1", "m2", "m3"]),
-    "260409-blank-first": (True, [], ["m1", "m2", "m3"]),
+    "260409-blank-first": (True, [("blank-first-line", 1)], ["m1", "m2", "m3"]),
     "260410-null-lines": (
         True, [("line-unreadable", number) for number in (3, 4, 5, 6)], ["m1", None, None, None, None, "m2", "m3"]
     ),
@@ -95,6 +96,22 @@ def test_a_folder_without_any_file_is_no_session() -> None:
 def test_a_header_without_line_end_counts_what_is_missing() -> None:
     transcript = opened(GOLDEN / "260404-header-only/session.jsonl")
     assert (len(transcript), codes(transcript)) == (0, [("count-mismatch", 1)])
+
+
+@pytest.mark.parametrize(("field", "value"), [("lastMessageRole", "tool"), ("lastFinalMessageId", "m9")])
+def test_what_line_1_says_of_the_messages_it_counts_must_be_true(tmp_path: Path, field: str, value: str) -> None:
+    path = new_session(tmp_path, "m1")
+    header = {**opened(path).header, "messageCount": 1, field: value}  # type: ignore[dict-item]
+    path.write_bytes(line(header) + b"\n" + path.read_bytes().split(b"\n")[1] + b"\n")
+    assert codes(opened(path)) == [("count-mismatch", 1)]
+    path.write_bytes(path.read_bytes() + line(message("m2")) + b"\n")
+    assert codes(opened(path)) == []  # one that is behind is brought up to date in its time
+
+
+def test_line_1_of_more_bytes_than_the_app_lists_names_what_it_is_made_of() -> None:
+    [damage] = opened(GOLDEN / "260315-high-mesa-3/session.jsonl").damage
+    assert damage.message.startswith("line 1 has 18498 bytes")
+    assert damage.message.endswith("transferredSessionSummary")
 
 
 def test_invalid_utf8_is_shown_replaced_and_kept_as_bytes(copied: Copy) -> None:
@@ -199,6 +216,7 @@ def test_a_header_glued_to_a_message_gets_a_line_of_its_own(tmp_path: Path) -> N
     transcript = opened(path)
     assert ids(transcript) == ["m1", "m2"]
     assert transcript.writable
+    assert codes(transcript) == [("line-unreadable", 1)]
     transcript.rewrite(transcript.header)
     assert path.read_bytes().split(b"\n")[1:] == [line(message("m1")), line(message("m2")), b""]
     assert_equal_to_the_file(transcript)
