@@ -13,7 +13,7 @@ import re
 import stat
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -122,6 +122,10 @@ class DaemonLock(_Flock):
             return disk.open_append(self.path)
 
 
+TICK_NS: Final = 100_000_000
+"""Two writes this far apart have different times in every file system."""
+
+
 class AppLock:
     """`.server.lock` of the app: `{"pid": <int>, "startedAt": <ms>}`, or in old files the bare pid.
 
@@ -132,6 +136,8 @@ class AppLock:
     def __init__(self, config: Path) -> None:
         self.path = config / ".server.lock"
         self._ours: tuple[int, int, int] | None = None
+        self._content = b""
+        self._settled = False
 
     def inspect(self) -> Holder | None:
         """Who holds it: a living stranger, or ourselves (`ours`). None if it is free or stale.
@@ -155,12 +161,13 @@ class AppLock:
             self._ours = None
             if (holder := _living_stranger(self.path)) is not None:
                 return holder
-            content = {"pid": os.getpid(), "startedAt": time.time_ns() // 1_000_000}
+            about = {"pid": os.getpid(), "startedAt": time.time_ns() // 1_000_000}
+            content = json.dumps(about, separators=(",", ":")).encode()
             temporary = atomic.temporary_beside(self.path)
             try:
-                ours = _write(temporary, json.dumps(content, separators=(",", ":")).encode())
+                ours = _write(temporary, content)
                 if self._put(temporary):
-                    self._ours = ours
+                    self._ours, self._content, self._settled = ours, content, False
             finally:
                 _remove_if_there(temporary)
 
@@ -171,7 +178,7 @@ class AppLock:
             return
         aside = atomic.temporary_beside(self.path)
         disk.rename(self.path, aside)  # first take it off, then look: the app may write it in this moment
-        if _identity(aside) == self._ours:
+        if self._is_ours(aside):
             disk.remove(aside)
         else:
             try:
@@ -181,8 +188,19 @@ class AppLock:
         self._ours = None
 
     def still_ours(self) -> bool:
-        """Is the file the one we wrote: the same inode, untouched since? One `stat`."""
-        return self._ours is not None and _identity(self.path) == self._ours
+        """Is the file the one we wrote: the same inode, untouched since? One `stat`, once the clock has moved on."""
+        return self._is_ours(self.path)
+
+    def _is_ours(self, path: Path) -> bool:
+        now = time.time_ns()
+        if self._ours is None or _identity(path) != self._ours:
+            return False
+        if not self._settled:
+            # The app writes into the file that is there: within one tick of the clock that changes no time.
+            if _read(path) != self._content:
+                return False
+            self._settled = now - self._ours[2] > TICK_NS
+        return True
 
     def _put(self, temporary: Path) -> bool:
         """Give the file its name; False if somebody took the lock in this moment, and then it is theirs."""

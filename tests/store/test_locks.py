@@ -260,13 +260,14 @@ def test_our_pid_in_a_file_that_is_not_ours_is_stale(tmp_path: Path) -> None:
     assert lock.path.exists()
 
 
-@pytest.mark.parametrize("how", ["in place", "by rename", "removed"])
+@pytest.mark.parametrize("how", ["in place", "in the same tick of the clock", "by rename", "removed"])
 def test_a_lock_that_the_app_took_from_us_is_lost_and_not_removed(tmp_path: Path, stranger: Process, how: str) -> None:
     lock = AppLock(tmp_path)
     assert lock.take() is None
-    theirs = lock_text(stranger.pid, now())
-    if how == "in place":
+    theirs, taken = lock_text(stranger.pid, now()), lock.path.stat().st_mtime_ns
+    if how.startswith("in "):
         lock.path.write_bytes(theirs)
+        os.utime(lock.path, ns=(taken, taken + (how == "in place")))
     elif how == "by rename":
         (tmp_path / "new").write_bytes(theirs)
         (tmp_path / "new").rename(lock.path)
