@@ -23,7 +23,7 @@ from craftd.model import patch as patches
 from craftd.model.ids import new_message_id
 from craftd.model.records import Item, Record, version_of
 from craftd.store.transcript import Stale
-from craftd.workspace import telling
+from craftd.workspace import kept_out, telling
 from craftd.workspace.changes import Updated
 from craftd.workspace.commit import Planned
 from craftd.workspace.journal import Change
@@ -65,14 +65,14 @@ class AppendMessages(SessionCommit):
             id = record.get("id")
             twin = None if id is None else (_by_id(new, id) or unit.draft.recent(id))
             if twin is not None:
-                if not same_message(twin, record):
+                if not any(same_message(twin, form) for form in kept_out.forms(record, unit.directory)):
                     shown = {"id": id, "version": version_of(twin), "value": twin}
                     raise AlreadyExists(Ref("messages", str(id)), shown)
                 record = twin
                 unit.confirm()
             else:
-                record = self._stored[at] = complete(record, now, unit.pick)
-                new.append(record)
+                whole = self._stored[at] = complete(record, now, unit.pick)
+                new.append(record := unit.kept_out(whole))
             answer.append({"id": record["id"], "version": version_of(record)})
         if not new and not self.set:
             return Planned(answer)
@@ -189,7 +189,7 @@ class UpdateMessage(MessageCommit):
         if there.record is None:
             uri = (unit.folder / "session.jsonl").as_uri()
             raise Corrupt(f"{self.ref} cannot be read: delete it, and append what it should be", uri, self.ref)
-        record = messages.patched(there.record, self.patch)
+        record = unit.kept_out(messages.patched(there.record, self.patch), there.record)
         if not patches.diff(there.record, record):
             return Planned(Updated(item, changed=False))
         issues = messages.validate_change(there.record, record)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from attrs import define, field
 
@@ -28,7 +29,7 @@ from craftd.store import atomic, confine, disk
 from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
-from craftd.workspace import debts, foreign, telling
+from craftd.workspace import debts, foreign, kept_out, telling
 from craftd.workspace.changes import Updated
 from craftd.workspace.commit import Commit, Planned, Unit
 from craftd.workspace.debts import Debt
@@ -74,6 +75,7 @@ class SessionUnit(Unit):
     _new: bool = False
     _confirm: bool = False
     _delete: str | None = None
+    _files: kept_out.Files = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self._row_base = self.row
@@ -178,6 +180,14 @@ class SessionUnit(Unit):
         self.draft.take_out(positions)
         self.change(sessions.after_edit(base, self.draft.counters, removed))
 
+    def kept_out(self, record: Record, old: Record | None = None) -> Record:
+        """The message *record*, the successor of *old*, as its line shall be; the files that this needs are staged."""
+        usage = (self.header or {}).get("tokenUsage")
+        window = usage.get("contextWindow") if isinstance(usage, dict) else None
+        line, files = kept_out.stored(record, old or {}, self.place.root, self.directory, window)
+        self._files |= files
+        return line
+
     def confirm(self) -> None:
         """Stage that what the file holds already is safe there."""
         self._confirm = self.transcript is not None and not self.transcript.safe
@@ -256,13 +266,14 @@ class SessionUnit(Unit):
             assert self.header is not None
             line = sessions.header_line(self.header, self.directory)
             try:
-                create_session(self.folder, [line, *self.draft.lines])
+                create_session(self.folder, [line, *self.draft.lines], self._files)
             except DirectoryNotFlushed:
                 self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
                 raise
             self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
         elif self.transcript is not None:
             draft = self.draft
+            kept_out.write(self.folder, self._files)
             if not self._rewrite:
                 if draft.lines:
                     self.transcript.append(draft.lines, draft.records)
@@ -330,6 +341,7 @@ class SessionUnit(Unit):
     def _forget_staged(self) -> None:
         self._mended = False
         self._draft = None
+        self._files = {}
         self._rewrite, self._new, self._confirm, self._delete = False, False, False, None
 
     def publish(self) -> None:
@@ -339,13 +351,17 @@ class SessionUnit(Unit):
             self.index.put(self.row)
 
 
-def create_session(folder: Path, lines: Sequence[bytes]) -> None:
-    """Make the folder of a new session with everything in it. Raises: FileExistsError, OSError, DirectoryNotFlushed."""
+def create_session(folder: Path, lines: Sequence[bytes], files: Mapping[str, bytes] = MappingProxyType({})) -> None:
+    """Make the folder of a new session with everything in it: its *lines*, and *files* by their names in it.
+
+    Raises: FileExistsError, OSError, DirectoryNotFlushed.
+    """
     parent = folder.parent
     if not parent.exists():
         disk.make_directory(parent)
         disk.flush_directory(parent.parent)
-    atomic.create_folder(folder, {"session.jsonl": b"".join(line + b"\n" for line in lines)}, SUBFOLDERS)
+    transcript = {"session.jsonl": b"".join(line + b"\n" for line in lines)}
+    atomic.create_folder(folder, {**files, **transcript}, SUBFOLDERS)
 
 
 UNREADABLE = ".unreadable.jsonl"

@@ -54,6 +54,13 @@ def messages(*ids: str, times: int = 1000) -> list[Record]:
     return [{"id": id, "content": "x" * times, "type": "user", "timestamp": 5} for id in ids]
 
 
+def long_result(n: int, text: str = "ab " * 20_000) -> Record:
+    return {"id": "t1", "content": "", "timestamp": 5, "toolName": "Read", "toolResult": text, "type": "tool"}
+
+
+QUOTE = {"type": "text-quote", "exact": "x"}
+
+
 def file(n: int, text: str) -> Record:
     return {"path": f"sessions/first/data/{n}/a.txt", "content": {"text": text}}
 
@@ -94,6 +101,19 @@ CHANGES = {
     "an append that sets": Change(
         "messages/append",
         lambda _, n: {"session": f"s{n}", "messages": messages("m2", "m3"), "set": {"name": "New"}},
+        WITH_MESSAGE,
+    ),
+    "an append with a long result": Change(
+        "messages/append", lambda _, n: {"session": f"s{n}", "messages": [long_result(n)]}, WITH_MESSAGE
+    ),
+    "a message that gets a long result": Change(
+        "messages/update",
+        lambda _, n: {"session": f"s{n}", "id": "t1", "patch": {"set": {"toolResult": long_result(n)["toolResult"]}}},
+        [*SESSION, ("messages/append", lambda n: {"session": f"s{n}", "messages": [long_result(n, "x")]})],
+    ),
+    "an annotated message": Change(
+        "annotations/create",
+        lambda _, n: {"session": f"s{n}", "message": "m1", "id": "a1", "value": {"target": {"selectors": [QUOTE]}}},
         WITH_MESSAGE,
     ),
     "a renamed session": Change("sessions/update", setting("s", name="New"), WITH_MESSAGE),

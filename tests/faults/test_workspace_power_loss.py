@@ -78,6 +78,23 @@ async def a_removed_session(tell: Teller) -> None:
     await tell.change("sessions/create", {"id": "first", "value": {"name": "Again"}}, {"session first": "Again"})
 
 
+async def long_results(tell: Teller) -> None:
+    """Whoever reads a line finds the file it speaks of."""
+
+    async def tool(method: str, message: str, text: str, **params: Any) -> None:
+        facts: Facts = {f"message first {message}": 0, f"result first {message}": shown(text)}
+        await tell.change(method, {"session": "first", **params}, facts)
+
+    texts = [f"{n} {'ab ' * 20_000}" for n in range(3)]
+    result: Record = {"content": "", "toolName": "Read", "timestamp": 5, "type": "tool"}
+    await tool("messages/append", "t1", texts[0], messages=[{"id": "t1", **result, "toolResult": texts[0]}])
+    patch = {"set": {"toolResult": texts[1]}}
+    await tool("messages/update", "t1", texts[1], id="t1", patch=patch)
+    gone: Facts = {"message first t1": None, "result first t1": None}
+    await tell.change("messages/delete", {"session": "first", "id": "t1"}, gone)
+    await tool("messages/append", "t2", texts[2], messages=[{"id": "t2", **result, "toolResult": texts[2]}])
+
+
 async def prepared_rewrites(tell: Teller) -> None:
     tell.monkeypatch.setattr(workspaces, "PREPARE_ABOVE", 0)
     await tell.rename("first", "New")
@@ -209,9 +226,9 @@ async def what_somebody_else_wrote(tell: Teller) -> None:
 
 Story = Callable[[Teller], Awaitable[None]]
 STORIES: tuple[Story, ...] = (
-    sessions, a_removed_session, prepared_rewrites, edits_of_messages, appends_and_the_fold_at_the_end, entries,
-    folders, skills_and_projects, the_registry, files_in_a_session, a_failed_flush, a_repeat_of_what_was_not_safe,
-    what_somebody_else_wrote,
+    sessions, a_removed_session, long_results, prepared_rewrites, edits_of_messages, appends_and_the_fold_at_the_end,
+    entries, folders, skills_and_projects, the_registry, files_in_a_session, a_failed_flush,
+    a_repeat_of_what_was_not_safe, what_somebody_else_wrote,
 )  # fmt: skip
 
 

@@ -94,6 +94,12 @@ async def facts_of(
             if name in facts:
                 problems.append(f"{name} is there twice")
             facts[name] = len(message["value"]["content"])
+            if found := KEPT_OUT.search(message["value"].get("toolResult", "")):
+                path = Path(found[1])
+                if path.exists():
+                    facts[f"result {id} {message['id']}"] = shown(path.read_text())
+                else:
+                    problems.append(f"{name} speaks of {path.name}, which is not there")
             if author in CLIENTS and (number := int(message["id"].split("-")[1])) <= last.get(author, -1):
                 problems.append(f"{name} stands behind {last[author]}")
             elif author in CLIENTS:
@@ -117,6 +123,10 @@ async def facts_of(
         names = [name.split("-", 1)[1] for name in os.listdir(trash)]
         facts |= {f"trash {name}": True for name in names if name.startswith("s-")}
     return facts, problems
+
+
+KEPT_OUT = re.compile(r"Full data saved to: (.*)")
+"""Where a message says that its result is."""
 
 
 def shown(text: str) -> str:
@@ -250,6 +260,10 @@ class Worker:
         ]
         params: Record = {"session": session, "messages": messages}
         facts: Facts = {f"message {session} {one['id']}": len(one["content"]) for one in messages}
+        if self.chance.random() < 0.1:
+            result = f"{self.chance.random()} {'ab ' * self.chance.randint(20_000, 40_000)}"
+            messages[0] |= {"type": "tool", "toolName": "Read", "toolResult": result}
+            facts[f"result {session} {messages[0]['id']}"] = shown(result)
         if self.chance.random() < 0.25:
             mark = self.chance.random()
             params["set"] = {f"x-{self.name}-": mark}
@@ -272,10 +286,12 @@ class Worker:
             patch = {"set": {"content": "y" * size, "toolStatus": "completed"}}
             await self._do("messages/update", {"session": session, "id": id, "patch": patch}, {name: size})
         elif what < 0.8 or session in (SHARED, BIG):
-            await self._do("messages/delete", {"session": session, "id": id}, {name: None})
+            gone: Facts = {name: None, f"result {session} {id}": None}
+            await self._do("messages/delete", {"session": session, "id": id}, gone)
         else:
             there = [id for place, id in mine if place == session]
-            gone = {f"message {session} {one}": None for one in there if _number(one) > _number(id)}
+            behind = [one for one in there if _number(one) > _number(id)]
+            gone = {f"{what} {session} {one}": None for one in behind for what in ("message", "result")}
             await self._do("messages/truncate", {"session": session, "afterMessage": id}, gone)
 
     async def _session(self) -> None:
