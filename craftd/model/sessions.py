@@ -242,6 +242,11 @@ def validate(value: Record, old: Record | None) -> list[Issue]:
     return issues
 
 
+def fits(name: str, value: object) -> bool:
+    """Whether *value* is of the kind that the field *name* has."""
+    return not any(True for _ in _problems(name, value))
+
+
 _STRINGS = frozenset(
     {
         "id", "sdkSessionId", "sdkCwd", "name", "sessionStatus", "lastReadMessageId", "workingDirectory", "model",
@@ -380,16 +385,16 @@ def _read(header: Record) -> Record:
 
 def _counting(header: Record, counters: Counters) -> Record:
     counted = counters.header_fields()
-    return {name: value for name, value in header.items() if name not in _COUNTED or name in counted} | counted
+    return {name: value for name, value in header.items() if name not in COUNTED or name in counted} | counted
 
 
 def caught_up(header: Record, counters: Counters) -> Record:
     """Line 1 as found, with what the lines say where it is behind them (a crash between append and fold)."""
     counted = counters.header_fields()
-    same = all(header.get(name) == counted.get(name) for name in _COUNTED - {"preview"})
+    same = all(header.get(name) == counted.get(name) for name in COUNTED - {"preview"})
     if same:
         return header
-    new = {**{k: v for k, v in header.items() if k not in _COUNTED}, **counted}
+    new = {**{k: v for k, v in header.items() if k not in COUNTED}, **counted}
     known = header.get("messageCount")
     if isinstance(known, int) and counters.count > known:
         at = counters.last_timestamp
@@ -401,4 +406,5 @@ def caught_up(header: Record, counters: Counters) -> Record:
     return ordered(new)
 
 
-_COUNTED: Final = frozenset({"messageCount", "lastMessageRole", "preview", "lastFinalMessageId"})
+COUNTED: Final = frozenset({"messageCount", "lastMessageRole", "preview", "lastFinalMessageId"})
+"""What line 1 has from the messages."""

@@ -207,6 +207,24 @@ class Reading:
         finally:
             disk.close(fd)
 
+    @property
+    def first_line(self) -> bytes:
+        """The text of line 1, readable or not; b"" where there is no header."""
+        return self._head.text
+
+    def joints(self) -> list[int]:
+        """Positions of lines that have no LF between them and the next. Raises: ForeignWrite, OSError."""
+        fd = self._open_known(self.fingerprint.inode)
+        try:
+            table, body, found = self._table, self._head.body, []
+            for position in range(len(table) - 1):
+                end = table.end(position)
+                if b"\n" not in os.pread(fd, table.offsets[position + 1] - end, body + end):
+                    found.append(position)
+            return found
+        finally:
+            disk.close(fd)
+
     def recent(self, identity: str) -> Record | None:
         """The message *identity* if it is among the last 2,000 or was appended by this process since loading."""
         position = self._recent.get(identity)

@@ -15,19 +15,21 @@ from craftd.store.table import Table
 
 
 def recounted(table: Table, changed: Mapping[int, Record | None], read: Callable[[int], Record | None]) -> Counters:
-    """Counters of *table* with the messages at some positions *changed* (None = taken out).
+    """Counters of *table* with the messages at some positions *changed* (None = taken out); one may take the place of a
+    damaged line.
 
     read: the message at a position, None for a damaged line; it is asked for few of them.
     """
     before = table.counters
     unreadable = set(table.unreadable)
     gone = sum(record is None and position not in unreadable for position, record in changed.items())
+    born = sum(record is not None and position in unreadable for position, record in changed.items())
     new = [record for record in changed.values() if record is not None]
 
     def record_at(position: int) -> Record | None:
         return changed[position] if position in changed else read(position)
 
-    counters = Counters(count=before.count - gone, directory=before.directory)
+    counters = Counters(count=before.count - gone + born, directory=before.directory)
     final_id, final_known = _unchanged_final(table, changed, new)
     last: Counters | None = None
     timestamp = None

@@ -47,7 +47,7 @@ class Table:
         self.unreadable: list[int] = []
         """Positions without a record, ascending."""
         self.flaws: dict[int, Damage] = {}
-        """Damage of single positions."""
+        """Damage of single positions, the first where there are two: that of the line before that of its id."""
         self.damage: list[Damage] = []
         """All damage of the body, by line."""
         self.padding: list[tuple[int, int, bytes]] = []
@@ -92,7 +92,7 @@ class Table:
     def report(self, damage: Damage, position: int | None = None) -> None:
         self.damage.append(damage)
         if position is not None:
-            self.flaws[position] = damage
+            self.flaws.setdefault(position, damage)
 
     def end(self, position: int) -> int:
         """Offset behind the line at *position*."""
@@ -134,6 +134,7 @@ class Table:
         flaw = self.flaws.get(len(self) - 1)
         if flaw is not None and flaw.code == "torn-tail":
             self.damage.remove(flaw)
+            del self.flaws[len(self) - 1]
             self.report(Damage("line-unreadable", flaw.line, flaw.message), len(self) - 1)
 
     def mark_own(self, ids: Container[str]) -> None:

@@ -155,6 +155,28 @@ class Transcript(Reading):
             raise
         self._swap(prepared, lines, self._parsed(lines))
 
+    def copy_to(self, beside: Path) -> None:
+        """Give a copy of the file the new name *beside* in the same folder, durably.
+
+        Raises: ForeignWrite; FileExistsError; OSError. Then nothing is left of it.
+        """
+        source = self._open_known(self.fingerprint.inode)
+        try:
+            with self._foreign_first():
+                copy = atomic.Copy(source, self.fingerprint.size)
+                atomic.write_new(beside, copy, mode=None, like=os.fstat(source))
+            try:
+                disk.flush_directory(beside.parent)
+            except BaseException:
+                atomic.discard(beside)
+                raise
+        finally:
+            disk.close(source)
+
+    def in_place(self, *, safe: bool) -> None:
+        """The folder in which it was read, complete and flushed, has its name now. safe: for good."""
+        self._actual, self._data_safe, self._name_safe = self.path, True, safe
+
     def distrust(self) -> None:
         """The file is not what it looks like: `check` says no until it is read again."""
         self.fingerprint = evolve(self.fingerprint, mtime_ns=-1)

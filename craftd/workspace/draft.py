@@ -12,6 +12,7 @@ from attrs import define, field
 from craftd.model import portable
 from craftd.model.messages import Counters
 from craftd.model.records import Record
+from craftd.model.repair import Mended
 from craftd.store.atomic import ForeignWrite
 from craftd.store.lines import Segment
 from craftd.store.table import Damage
@@ -190,6 +191,17 @@ class Draft:
                 assert transcript is not None
                 if (index := transcript.index_of(position)) is not None:
                     self._gone.append(index)
+        self._gone.sort()
+        self._counters = None
+
+    def mend(self, lines: Mapping[int, Mended]) -> None:
+        """Put what damaged lines become in their place. Whoever asks keeps the whole file beside."""
+        transcript = self.transcript
+        assert transcript is not None
+        for position, mended in lines.items():
+            self.replaced[position], self._changed[position] = mended.line, mended.record
+            if mended.line is None and (index := transcript.index_of(position)) is not None:
+                self._gone.append(index)
         self._gone.sort()
         self._counters = None
 
