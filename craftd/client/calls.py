@@ -409,6 +409,8 @@ class BundlesCalls(Noun):
         self,
         *,
         workspace: str | None = None,
+        session: str | None = None,
+        sessions: Sequence[str] | Literal["all"] | None = None,
         sources: Sequence[str] | Literal["all"] | None = None,
         skills: Sequence[str] | Literal["all"] | None = None,
         automations: Sequence[str] | Literal["all"] | None = None,
@@ -418,12 +420,16 @@ class BundlesCalls(Noun):
         """Put resources into a bundle, without secrets. Sources and skills are named by their folders.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        session: This one alone, as the app's session bundle.
+        sessions: With everything in them: what was said may hold secrets.
         inline: Answer the bundle instead of a blob; up to 8 MiB.
         """
         result: ExportedBundle = await self._door.call(
             "bundles/export",
             {
                 "workspace": workspace,
+                "session": session,
+                "sessions": sessions,
                 "sources": sources,
                 "skills": skills,
                 "automations": automations,
@@ -442,7 +448,8 @@ class BundlesCalls(Noun):
         on_conflict: Literal["skip", "overwrite", "rename"] | None = None,
         on_progress: Callable[[Any], None] | None = None,
     ) -> ImportedBundle:
-        """Bring in what a bundle holds: each resource whole or not at all, one after the other.
+        """Bring in what a bundle or a remote transfer holds: each resource whole or not at all, one after the
+        other.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
@@ -1606,6 +1613,58 @@ class MessagesCalls(Noun):
         return result
 
 
+class NotesCalls(Noun):
+    """The methods `notes/...`."""
+
+    __slots__ = ()
+
+    async def get(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+    ) -> Got:
+        """The notes of a session: `value.text`, "" where there are none.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "notes/get",
+            {
+                "session": session,
+                "workspace": workspace,
+            },
+        )
+        return result
+
+    async def update(
+        self,
+        *,
+        session: str,
+        text: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+    ) -> Updated:
+        """Write the notes of a session.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: "": there must be none.
+        """
+        result: Updated = await self._door.call(
+            "notes/update",
+            {
+                "session": session,
+                "text": text,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+            },
+        )
+        return result
+
+
 class OauthCalls(Noun):
     """The methods `oauth/...`."""
 
@@ -1830,6 +1889,179 @@ class PermissionsCalls(Noun):
             {
                 "id": id,
                 "patch": patch,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "fields": fields,
+            },
+        )
+        return result
+
+
+class PlansCalls(Noun):
+    """The methods `plans/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        value: Mapping[str, Any],
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """Write a plan down: `value: {title?, text?}`. Without an id the day and the title make its file name.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "plans/create",
+            {
+                "value": value,
+                "session": session,
+                "workspace": workspace,
+                "key": key,
+                "id": id,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove a plan; if the session waits to carry it out, it waits no more.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "plans/delete",
+            {
+                "id": id,
+                "session": session,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        session: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One plan with its text.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "plans/get",
+            {
+                "id": id,
+                "session": session,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of a session's plans without their texts, the newest first.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "plans/list",
+            {
+                "session": session,
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "plans/list",
+            {
+                "session": session,
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        id: str,
+        patch: Mapping[str, Any],
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Updated:
+        """Change the title or the text of a plan.
+
+        patch: `{unset?, set?, remove?, add?}`, applied in this order.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        expected_version: Absent: the patch applies to whatever is there now.
+        """
+        result: Updated = await self._door.call(
+            "plans/update",
+            {
+                "id": id,
+                "patch": patch,
+                "session": session,
                 "workspace": workspace,
                 "key": key,
                 "expectedVersion": expected_version,
@@ -3466,8 +3698,10 @@ class Calls:
         self.memory = MemoryCalls(door)
         self.mentions = MentionsCalls(door)
         self.messages = MessagesCalls(door)
+        self.notes = NotesCalls(door)
         self.oauth = OauthCalls(door)
         self.permissions = PermissionsCalls(door)
+        self.plans = PlansCalls(door)
         self.preferences = PreferencesCalls(door)
         self.prerequisites = PrerequisitesCalls(door)
         self.projects = ProjectsCalls(door)

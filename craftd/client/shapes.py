@@ -249,6 +249,9 @@ class ImportedBundle(TypedDict):
     sources: ImportedResources
     skills: ImportedResources
     automations: ImportedResources
+    sessions: ImportedResources
+    # What sessions refer to and is not here; paths are members of the session.
+    warnings: list[Issue]
 
 
 class ImportedResources(TypedDict):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from craftd.errors import Issue
 from craftd.model import patch as patches
+from craftd.model import plans
 from craftd.model.json_text import equal
 from craftd.model.patch import Patch
 from craftd.model.records import Record
@@ -30,13 +31,14 @@ def patched(old: Record, patch: Patch, directory: str, now: int, mode: Callable[
 
     directory: the session's folder. now: ms since 1970 UTC. mode: what holds for a session that has no mode of its own.
     """
-    new = _without_nulls(patches.apply(old, patch), patch.get("set") or {})
+    given = patch.get("set") or {}
+    new = plans.pending(old, _without_nulls(patches.apply(old, patch), given), given.get(plans.PENDING))
     return moved(old, _followed(old, new, now, mode), directory)
 
 
 def created(value: Record, now: int) -> Record:
     """*value* of a new session, with what follows from it."""
-    return _archived({}, _without_nulls(value, value), now)
+    return _archived({}, plans.pending({}, _without_nulls(value, value), value.get(plans.PENDING)), now)
 
 
 def issues(value: Record, old: Record | None) -> list[Issue]:

@@ -59,7 +59,7 @@ def read(
         raise InvalidParams.of("length", "must be at least 1")
     path = "/".join(parts)
     with ground.found(parts) as spot:
-        fd = _open(spot, path)
+        fd = opened(spot, path)
     try:
         for _ in range(atomic.READ_ATTEMPTS):
             before = atomic.of_stat(os.fstat(fd))
@@ -83,7 +83,7 @@ def whole(spot: Spot, path: str, limit: int) -> tuple[bytes, os.stat_result]:
 
     Raises: NotFound, Forbidden, InvalidState (a folder), TooLarge (more than *limit* bytes), Busy (it keeps changing).
     """
-    fd = _open(spot, path)
+    fd = opened(spot, path)
     try:
         for _ in range(atomic.READ_ATTEMPTS):
             before = os.fstat(fd)
@@ -110,7 +110,7 @@ class LocalFile:
     def opened(self) -> Iterator[atomic.Copy]:
         """In a thread. Raises: NotFound, Forbidden, InvalidState, TooLarge."""
         with self.ground.found(self.parts) as spot:
-            fd = _open(spot, "/".join(self.parts))
+            fd = opened(spot, "/".join(self.parts))
         try:
             size = os.fstat(fd).st_size
             if size > self.limit:
@@ -120,7 +120,8 @@ class LocalFile:
             os.close(fd)
 
 
-def _open(spot: Spot, path: str) -> int:
+def opened(spot: Spot, path: str) -> int:
+    """Handle on a regular file, for reading. Raises: NotFound, Forbidden, InvalidState (a folder)."""
     if spot.status is None:
         raise NotFound(Ref("files", path))
     if stat.S_ISDIR(spot.status.st_mode):

@@ -293,10 +293,14 @@ class LookAtFile(Commit):
 
 @define(eq=False, kw_only=True)
 class FileCommit(Commit):
-    """parts: the path from the workspace's root. expected: version it must have, "" = it must not be there."""
+    """parts: the path from the workspace's root. expected: version it must have, "" = it must not be there.
+
+    record: what the file is called in errors, if it is served as a record.
+    """
 
     parts: tuple[str, ...]
     expected: str | None = None
+    record: Ref | None = None
 
     def __attrs_post_init__(self) -> None:
         # One at a time per path; and the record whose folder it is in is as the earlier changes made it.
@@ -314,7 +318,7 @@ class FileCommit(Commit):
 
     @property
     def ref(self) -> Ref:
-        return Ref("files", self.path)
+        return self.record or Ref("files", self.path)
 
     def carry_out(self, unit: FileUnit, spot: Spot, change: Change | None) -> None:
         """Make it so, durably. Raises: ForeignWrite, OSError, CraftdError."""

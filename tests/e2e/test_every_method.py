@@ -324,6 +324,28 @@ async def old_asset(scene: Scene) -> Params:
     return {"project": new["project"], "id": made["item"]["id"], "key": scene.key}
 
 
+async def one_plan(scene: Scene) -> Params:
+    params = {"session": await scene.session(), "id": f"{scene.name}.md"}
+    await scene.client.call("plans/create", {**params, "value": {"title": "Plan"}})
+    return params
+
+
+async def new_plan(scene: Scene) -> Params:
+    return {"session": await scene.session(), "value": {"title": "Plan"}, "key": scene.key}
+
+
+async def old_plan(scene: Scene) -> Params:
+    return {**await one_plan(scene), "key": scene.key}
+
+
+async def other_plan(scene: Scene) -> Params:
+    return {**await one_plan(scene), "patch": {"set": {"text": "# Other"}}, "key": scene.key}
+
+
+async def new_notes(scene: Scene) -> Params:
+    return {"session": await scene.session(), "text": "noted", "key": scene.key}
+
+
 async def moved(scene: Scene) -> Params:
     """The folder lies somewhere else already."""
     id, root = await scene.record("workspaces"), scene.daemon.base / scene.name
@@ -399,6 +421,8 @@ WELL: dict[str, Prepare] = {
     "messages/list": of_session,
     "messages/truncate": shorter,
     "messages/update": changed_message,
+    "notes/get": of_session,
+    "notes/update": new_notes,
     "oauth/cancel": a_flow,
     "oauth/complete": an_agreement,
     "oauth/revoke": signed_out,
@@ -407,6 +431,11 @@ WELL: dict[str, Prepare] = {
     "permissions/get": rules,
     "permissions/list": nothing,
     "permissions/update": other_rules,
+    "plans/create": new_plan,
+    "plans/delete": old_plan,
+    "plans/get": one_plan,
+    "plans/list": of_session,
+    "plans/update": other_plan,
     "preferences/get": nothing,
     "preferences/update": other_preferences,
     "prerequisites/check": some_steps,
@@ -459,7 +488,7 @@ def wrong(type_: Any) -> Any:
     return None
 
 
-NOBODY = {"projects": "proj_nobody", "permissions": "source:nobody"}
+NOBODY = {"projects": "proj_nobody", "permissions": "source:nobody", "plans": "nobody.md"}
 """Ids that no record has, of nouns whose ids have a form of their own."""
 
 
@@ -483,7 +512,7 @@ def mistakes(row: Method, well: Params) -> Iterator[tuple[Any, str, str | None]]
         yield {**well, "workspace": "nowhere"}, "NotFound", None
     for parent in ("id", "session"):
         if parent in well and row.verb not in ("create", "set"):
-            yield {**well, parent: NOBODY.get(row.noun, "nobody")}, "NotFound", None
+            yield {**well, parent: NOBODY.get(row.noun, "nobody") if parent == "id" else "nobody"}, "NotFound", None
             if not (row.noun == "messages" and parent == "id"):
                 yield {**well, parent: "../../etc"}, "NotFound InvalidParams", None
     if "expected_version" in members:

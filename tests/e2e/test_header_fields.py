@@ -17,7 +17,7 @@ from tests.wire import Failed, Wire
 Connect = Callable[..., Awaitable[Wire]]
 Value = dict[str, Any]
 
-PLAN = {"planPath": "/ws/p.md", "awaitingCompaction": True}
+PLAN = {"planPath": "/ws/p.md", "awaitingCompaction": True, "executionDispatched": False}
 FREE: dict[str, tuple[Any, Any, Any]] = {
     "sdkSessionId": ("p-1", "p-2", 1),
     "sdkCwd": ("/srv/one", "/srv/two", 1),

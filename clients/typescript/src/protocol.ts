@@ -203,6 +203,9 @@ export interface ImportedBundle {
   sources: ImportedResources;
   skills: ImportedResources;
   automations: ImportedResources;
+  sessions: ImportedResources;
+  /** What sessions refer to and is not here; paths are members of the session. */
+  warnings: Issue[];
 }
 
 /** Ids as in the bundle, in its order. renamed: of those imported, which got another one. */
@@ -620,6 +623,10 @@ export interface Methods {
     params: {
       /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
       workspace?: string;
+      /** This one alone, as the app's session bundle. */
+      session?: string;
+      /** With everything in them: what was said may hold secrets. */
+      sessions?: string[] | "all";
       sources?: string[] | "all";
       skills?: string[] | "all";
       automations?: string[] | "all";
@@ -629,7 +636,7 @@ export interface Methods {
     };
     result: ExportedBundle;
   };
-  /** Bring in what a bundle holds: each resource whole or not at all, one after the other. */
+  /** Bring in what a bundle or a remote transfer holds: each resource whole or not at all, one after the other. */
   "bundles/import": {
     params: {
       content: Content;
@@ -1141,6 +1148,29 @@ export interface Methods {
     };
     result: Updated;
   };
+  /** The notes of a session: `value.text`, "" where there are none. */
+  "notes/get": {
+    params: {
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: Got;
+  };
+  /** Write the notes of a session. */
+  "notes/update": {
+    params: {
+      session: string;
+      text: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** "": there must be none. */
+      expectedVersion?: string;
+    };
+    result: Updated;
+  };
   /** Forget a flow. */
   "oauth/cancel": {
     params: {
@@ -1230,6 +1260,79 @@ export interface Methods {
       id: string;
       /** `{unset?, set?, remove?, add?}`, applied in this order. */
       patch: JsonObject;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Absent: the patch applies to whatever is there now. */
+      expectedVersion?: string;
+      fields?: string[];
+    };
+    result: Updated;
+  };
+  /** Write a plan down: `value: {title?, text?}`. Without an id the day and the title make its file name. */
+  "plans/create": {
+    params: {
+      value: JsonObject;
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      id?: string;
+    };
+    result: Created;
+  };
+  /** Remove a plan; if the session waits to carry it out, it waits no more. */
+  "plans/delete": {
+    params: {
+      id: string;
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One plan with its text. */
+  "plans/get": {
+    params: {
+      id: string;
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of a session's plans without their texts, the newest first. */
+  "plans/list": {
+    params: {
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change the title or the text of a plan. */
+  "plans/update": {
+    params: {
+      id: string;
+      /** `{unset?, set?, remove?, add?}`, applied in this order. */
+      patch: JsonObject;
+      session: string;
       /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
       workspace?: string;
       /** Idempotency key, 16 to 128 characters, one per intended change. */
@@ -2491,7 +2594,11 @@ export const KEYED: ReadonlySet<string> = new Set([
   "messages/delete",
   "messages/truncate",
   "messages/update",
+  "notes/update",
   "permissions/update",
+  "plans/create",
+  "plans/delete",
+  "plans/update",
   "preferences/update",
   "projects/create",
   "projects/delete",
@@ -2546,9 +2653,12 @@ export const READS: ReadonlySet<string> = new Set([
   "mentions/resolve",
   "messages/get",
   "messages/list",
+  "notes/get",
   "permissions/check",
   "permissions/get",
   "permissions/list",
+  "plans/get",
+  "plans/list",
   "preferences/get",
   "prerequisites/check",
   "projects/get",

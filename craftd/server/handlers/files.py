@@ -97,9 +97,18 @@ async def delete(call: Call, params: DeleteFile) -> Committed:
     return Committed(epoch=done.epoch, revision=done.revision)
 
 
+def check_text(member: str, text: str | None) -> None:
+    """Raises: InvalidParams for what no file can hold."""
+    if text is not None and any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidParams.of(member, "has a lone surrogate: no file holds it as UTF-8")
+
+
 @contextmanager
-def content_of(call: Call, content: Content) -> Iterator[Source]:
-    """What *content* means; a blob is consumed if the block ends well. Raises: InvalidParams, NotFound, Forbidden."""
+def content_of(call: Call, content: Content, largest: int = blobs.BLOB_BYTES) -> Iterator[Source]:
+    """What *content* means; a blob is consumed if the block ends well. largest: bytes of a file that is named.
+
+    Raises: InvalidParams, NotFound, Forbidden.
+    """
     if content.text is not None:
         try:
             yield files.Given(content.text.encode())
@@ -112,17 +121,17 @@ def content_of(call: Call, content: Content) -> Iterator[Source]:
             yield blob
     else:
         assert content.path is not None
-        yield _local_file(call, content.path)
+        yield _local_file(call, content.path, largest)
 
 
-def _local_file(call: Call, path: str) -> Source:
+def _local_file(call: Call, path: str, largest: int) -> Source:
     """A file of this machine. Raises: Forbidden if no workspace that the connection may open has it."""
     reachable = daemon_of(call).reachable(call.grant)
     for workspace, ground in _grounds(call):
         if workspace in reachable:
             inside = _below(ground, path)
             if inside is not None:
-                return browse.LocalFile(ground, parts_of(inside, "content.path"), blobs.BLOB_BYTES)
+                return browse.LocalFile(ground, parts_of(inside, "content.path"), largest)
     raise Forbidden(f"{path} lies in no workspace that this connection may open", path=path)
 
 

@@ -9,11 +9,10 @@ from random import SystemRandom
 from attrs import evolve
 
 from craftd.errors import InvalidParams, NotFound, Ref, VersionConflict
-from craftd.model import project_context
+from craftd.model import memory, project_context
 from craftd.model.assets import numbered, sanitised
 from craftd.model.files import is_hidden, parts_of
 from craftd.model.records import Item
-from craftd.protocol.codec import Raw
 from craftd.protocol.contract import Committed, Created, Got, Page, Updated
 from craftd.protocol.methods.projects import (
     CreateAsset,
@@ -24,11 +23,12 @@ from craftd.protocol.methods.projects import (
     UpdateMemory,
 )
 from craftd.server.dispatch import Call, handles
-from craftd.server.handlers.files import content_of
-from craftd.server.handlers.nouns import chosen
-from craftd.workspace import files, project_files
+from craftd.server.handlers.files import check_text, content_of
+from craftd.server.handlers.nouns import chosen, page_of
+from craftd.workspace import files, project_files, record_files
 from craftd.workspace.files import Ground
-from craftd.workspace.project_files import ASSETS, MEMORY, WriteMemory
+from craftd.workspace.project_files import ASSETS, MEMORY
+from craftd.workspace.record_files import EditText
 from craftd.workspace.workspace import Workspace
 
 _pick = SystemRandom().randrange
@@ -47,7 +47,7 @@ async def get(call: Call, params: GetProject) -> Got:
 def _context(ground: Ground, workspace: Workspace, item: Item) -> dict[str, object]:
     _, folder = project_files.folder_of(workspace, item.id)
     listed = project_files.assets(ground, folder)
-    noted = project_files.read_memory(ground, folder).text
+    noted = record_files.read_text(ground, (*folder, MEMORY)).shown
     return project_context.as_json(item.value, str(ground.named.joinpath(*folder)), listed, noted)
 
 
@@ -65,23 +65,25 @@ async def update_memory(call: Call, params: UpdateMemory) -> Updated:
     workspace: Workspace = call.scope
     if (params.text is None) == (params.prepend is None):
         raise InvalidParams.of("text", "either text or prepend says what to write")
-    for name, text in (("text", params.text), ("prepend", params.prepend)):
-        if text is not None and any("\ud800" <= char <= "\udfff" for char in text):
-            raise InvalidParams.of(name, "has a lone surrogate: no file holds it as UTF-8")
+    check_text("text", params.text)
+    check_text("prepend", params.prepend)
     id, folder = _folder(workspace, params.project)
     done = await workspace.commit(
-        WriteMemory(
+        EditText(
             origin=call.origin,
             connection=call.connection,
             parts=(*folder, MEMORY),
             expected=params.expected_version,
-            text=params.text,
-            first=params.prepend,
+            edit=partial(_noted, text=params.text, first=params.prepend),
+            what="a MEMORY.md",
         )
     )
-    written, text, changed = done.answer
-    item = project_files.Memory(text, written.version).item(id)
-    return Updated(item=item, changed=changed, epoch=done.epoch, revision=done.revision)
+    item = project_files.memory_item(done.answer.text, done.answer.written.version, id)
+    return Updated(item=item, changed=done.answer.changed, epoch=done.epoch, revision=done.revision)
+
+
+def _noted(there: str, text: str | None, first: str | None) -> str:
+    return text if text is not None else memory.with_first(there, first or "")
 
 
 @handles
@@ -90,18 +92,7 @@ async def list_assets(call: Call, params: ListAssets) -> Page:
     _, folder = _folder(workspace, params.project)
     epoch, revision = workspace.epoch, workspace.revision
     listed = await workspace.in_pool(partial(project_files.assets, folder=folder), workspace.ground())
-    page = project_files.page(
-        listed,
-        folder,
-        epoch,
-        filter=params.filter,
-        sort=params.sort,
-        fields=params.fields,
-        limit=params.limit,
-        cursor=params.cursor,
-    )
-    items = tuple(map(Raw, page.items))
-    return Page(items=items, next_cursor=page.next_cursor, total=page.total, epoch=epoch, revision=revision)
+    return page_of(project_files.index_of(listed, folder, epoch), params, epoch, revision)
 
 
 @handles
