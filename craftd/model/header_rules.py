@@ -55,6 +55,9 @@ def issues(value: Record, old: Record | None) -> list[Issue]:
         for name, message in ONCE.items():
             if _differs(old, value, name) and (name != "taskSlug" or old.get(name) is not None):
                 found.append(Issue(path=name, message=message))
+        named = isinstance(old.get("llmConnection"), str) and old.get("connectionLocked") is not True
+        if named and old.get("messageCount") and _differs(old, value, "llmConnection"):
+            found.append(Issue(path="llmConnection", message="is fixed once there are messages"))
     return found
 
 

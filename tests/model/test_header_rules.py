@@ -91,6 +91,15 @@ def test_some_fields_are_set_once() -> None:
     assert issues(old, old) == issues(old, None) == []
 
 
+def test_a_connection_is_chosen_before_the_first_message_or_when_there_is_none() -> None:
+    old = {"id": "s", "llmConnection": "hub", "messageCount": 0}
+    assert issues({**old, "llmConnection": "other"}, old) == []
+    begun = {**old, "messageCount": 1}
+    for new in ({**begun, "llmConnection": "other"}, {"id": "s", "messageCount": 1}):
+        assert [issue.path for issue in issues(new, begun)] == ["llmConnection"]
+    assert issues(begun, {"id": "s", "messageCount": 1}) == []
+
+
 @given(st.dictionaries(st.sampled_from(PERSISTENT), json_values, max_size=6), st.sampled_from(PERSISTENT))
 def test_a_change_of_anything_else_brings_nothing_with_it(old: Value, name: str) -> None:
     if name in ("isArchived", "permissionMode", "hasUnread", "workingDirectory", "id", "sdkCwd"):
