@@ -67,6 +67,20 @@ def with_annotations(message: Record, annotations: Sequence[Any]) -> Record:
     return new
 
 
+def merged(base: Sequence[Any], mine: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
+    """Both changes of what a message has, annotation by annotation and member by member; *theirs* where both differ."""
+    before, ours, others = by_id(base), by_id(mine), by_id(theirs)
+    if before is None or ours is None or others is None:
+        return list(theirs)
+    return list(patches.merge(before, ours, others).values())
+
+
+def by_id(annotations: Sequence[Any]) -> dict[str, Record] | None:
+    """None where they cannot be told from each other so."""
+    found = {one["id"]: one for one in annotations if isinstance(one, dict) and isinstance(one.get("id"), str)}
+    return found if len(found) == len(annotations) else None
+
+
 def size(annotation: Record) -> int:
     """Bytes of its JSON text."""
     return len(json_text.dumps(annotation))

@@ -141,8 +141,14 @@ def patched(record: Record, patch: Patch) -> Record:
 
 
 def merged(base: Record, mine: Record, theirs: Record) -> Record:
-    """Both changes of the stored message *base*, member by member; where both changed one, *theirs* stays."""
-    return _with_type_last(patches.merge(base, mine, theirs), theirs)
+    """Both changes of the stored message *base*, member by member; where both changed one, *theirs* stays.
+
+    Of annotations each is a member.
+    """
+    both = patches.merge(base, mine, theirs)
+    if isinstance(mine.get("annotations"), list) and isinstance(theirs.get("annotations"), list):
+        both["annotations"] = marks.merged(marks.of(base), mine["annotations"], theirs["annotations"])
+    return _with_type_last(both, theirs)
 
 
 def _with_type_last(new: Record, old: Record) -> Record:

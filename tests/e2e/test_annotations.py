@@ -173,11 +173,17 @@ async def test_two_who_annotate_at_once_both_stay_also_beside_another_program(
     for one, id in asked:
         await one.answer(id)
     path = shared.base / "ws" / "sessions" / place["session"] / "session.jsonl"
-    saved = path.read_text().replace('"content":"text of 1"', '"content":"theirs"')
+    header, first, second = path.read_text().splitlines()
+    theirs = {**json.loads(first), "content": "theirs"}
+    theirs["annotations"] = [*theirs["annotations"], {"id": "z0", **MARK}]
+    before = json.dumps(theirs, separators=(",", ":"))
+    await client.call("annotations/create", {**place, "id": "late", "value": MARK})  # their copy does not have it
+    saved = f"{header}\n{before}\n{second}\n"
     (path.parent / "session.jsonl.tmp").write_text(saved)
     (path.parent / "session.jsonl.tmp").rename(path)
     await client.call("annotations/delete", {**place, "id": "x0"})
     found = await client.call("messages/get", {"session": place["session"], "id": "m1"})
     value = found["item"]["value"]
     assert value["content"] == "theirs"
-    assert {one["id"] for one in value["annotations"]} == {f"{name}{n}" for n in range(10) for name in "xy"} - {"x0"}
+    names = {f"{name}{n}" for n in range(10) for name in "xy"} | {"z0", "late"}
+    assert {one["id"] for one in value["annotations"]} == names - {"x0"}

@@ -124,6 +124,20 @@ def test_a_message_keeps_its_order() -> None:
     assert list(marks.with_annotations({"type": "user", "id": "m1"}, [])) == ["type", "id", "annotations"]
 
 
+def test_what_two_programs_annotate_is_merged_one_by_one() -> None:
+    base = {"id": "m1", "content": "x", "annotations": [{"id": "a1"}, {"id": "a2"}, {"id": "a3"}], "type": "user"}
+    mine = {**base, "annotations": [{"id": "a1", "status": "open"}, {"id": "a3"}, {"id": "b1"}]}
+    theirs = {**base, "content": "y", "annotations": [{"id": "a1", "intent": "question"}, {"id": "a2"}, {"id": "c1"}]}
+    both = messages.merged(base, mine, theirs)
+    first = {"id": "a1", "intent": "question", "status": "open"}
+    assert both == {**base, "content": "y", "annotations": [first, {"id": "c1"}, {"id": "b1"}]}
+    fresh = {"id": "m1", "content": "x", "type": "user"}
+    both = messages.merged(fresh, {**fresh, "annotations": [{"id": "b1"}]}, {"annotations": [{"id": "c1"}], **fresh})
+    assert both["annotations"] == [{"id": "c1"}, {"id": "b1"}]
+    twice = [{"id": "a1"}, {"id": "a1"}]
+    assert marks.merged([], [{"id": "b1"}], twice) == twice, "they cannot be told from each other"
+
+
 def test_a_message_is_held_to_the_limits_too() -> None:
     message = {"id": "m1", "content": "", "type": "user"}
     many = {**message, "annotations": [{"id": f"a{n}"} for n in range(marks.MOST + 1)]}
@@ -139,6 +153,7 @@ def test_odd_annotations_never_fail(value: Value, target: Any) -> None:
     marks.validate(new, None, "m1")
     marks.validate(new, value, "m1")
     assert marks.place_of([None, 5, value], "a") in (None, 2)
+    assert marks.merged([value], [target], [value, target]) in ([value], [value, target], [target])
 
 
 @given(records)
