@@ -12,6 +12,8 @@ KEYED = frozenset(
         "annotations/update",
         "assets/create",
         "assets/delete",
+        "attachments/create",
+        "attachments/delete",
         "bundles/import",
         "connections/create",
         "connections/delete",
@@ -42,6 +44,7 @@ KEYED = frozenset(
         "sessions/create",
         "sessions/delete",
         "sessions/markRead",
+        "sessions/repair",
         "sessions/update",
         "settings/update",
         "skills/create",
@@ -69,6 +72,8 @@ KEYED = frozenset(
 READS = frozenset(
     {
         "assets/list",
+        "attachments/get",
+        "attachments/list",
         "automations/validate",
         "blobs/read",
         "bundles/export",

@@ -36,12 +36,14 @@ if TYPE_CHECKING:
         Position,
         Removed,
         Renamed,
+        Repaired,
         ResolvedMentions,
         ResolvedSkills,
         Revealed,
         ShownTokens,
         SignedIn,
         StartedSignIn,
+        StoredAttachment,
         Subscribed,
         TestedSource,
         Unread,
@@ -285,6 +287,147 @@ class AssetsCalls(Noun):
             "assets/list",
             {
                 "project": project,
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+
+class AttachmentsCalls(Noun):
+    """The methods `attachments/...`."""
+
+    __slots__ = ()
+
+    async def create(
+        self,
+        *,
+        session: str,
+        value: Mapping[str, Any],
+        content: Content,
+        workspace: str | None = None,
+        key: str | None = None,
+    ) -> StoredAttachment:
+        """Store a file for a message that is about to be sent. `value: {name, mimeType?}`.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: StoredAttachment = await self._door.call(
+            "attachments/create",
+            {
+                "session": session,
+                "value": value,
+                "content": content,
+                "workspace": workspace,
+                "key": key,
+            },
+        )
+        return result
+
+    async def delete(
+        self,
+        *,
+        id: str,
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Remove an attachment with what was made of it.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "attachments/delete",
+            {
+                "id": id,
+                "session": session,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        id: str,
+        session: str,
+        workspace: str | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> Got:
+        """One attachment: what a message can have in its `attachments`.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "attachments/get",
+            {
+                "id": id,
+                "session": session,
+                "workspace": workspace,
+                "fields": fields,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of a session's attachments, the newest first.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "attachments/list",
+            {
+                "session": session,
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "attachments/list",
+            {
+                "session": session,
                 "workspace": workspace,
                 "filter": filter,
                 "sort": sort,
@@ -2504,6 +2647,31 @@ class SessionsCalls(Noun):
             },
         )
 
+    async def repair(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        dry_run: bool | None = None,
+    ) -> Repaired:
+        """Mend the file of a session; what it was stays beside.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        dry_run: Only say what is wrong and what would become of it.
+        """
+        result: Repaired = await self._door.call(
+            "sessions/repair",
+            {
+                "id": id,
+                "workspace": workspace,
+                "key": key,
+                "dryRun": dry_run,
+            },
+        )
+        return result
+
     async def unread(
         self,
         *,
@@ -3685,6 +3853,7 @@ class Calls:
     def __init__(self, door: Door) -> None:
         self.annotations = AnnotationsCalls(door)
         self.assets = AssetsCalls(door)
+        self.attachments = AttachmentsCalls(door)
         self.automations = AutomationsCalls(door)
         self.blobs = BlobsCalls(door)
         self.bundles = BundlesCalls(door)

@@ -213,6 +213,15 @@ class FileRange(TypedDict):
     eof: NotRequired[bool]
 
 
+class FoundDamage(TypedDict):
+    """Something wrong with a session's file. remedy: what repairing makes of it; absent: it stays."""
+
+    code: str
+    line: NotRequired[int]
+    message: str
+    remedy: NotRequired[str]
+
+
 class Got(TypedDict):
     """Answer of `get`."""
 
@@ -366,6 +375,17 @@ class RenamedResource(TypedDict):
     newId: str
 
 
+class Repaired(TypedDict):
+    """changed: the file was written anew. found: what was wrong before. kept: name of the file as it was, in the"""
+
+    epoch: str
+    revision: int
+    item: Item
+    changed: bool
+    found: list[FoundDamage]
+    kept: NotRequired[str]
+
+
 class ResolvedMentions(TypedDict):
     """message: the text as a model gets it. enable: sources that the skills require and the session has not
     switched
@@ -459,6 +479,15 @@ class StartedSignIn(TypedDict):
     state: str
     redirectUri: str
     expiresAt: int
+
+
+class StoredAttachment(TypedDict):
+    """attachment: what the message gets in its `attachments`, with the name and type that were given."""
+
+    epoch: str
+    revision: int
+    item: Item
+    attachment: dict[str, Any]
 
 
 class Subscribed(TypedDict):

@@ -46,7 +46,7 @@ from craftd.server.stdio import serve_stdio
 from craftd.store import atomic
 from craftd.store.locks import AppLock
 from craftd.workspace import annotations as marks
-from craftd.workspace import app_records, permissions, project_files, reading, session_files
+from craftd.workspace import app_records, attachments, permissions, project_files, reading, session_files
 from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
 from craftd.workspace.journal import Origin
@@ -216,6 +216,8 @@ class Daemon:
                 return await reading.one(call.scope, call.params.session, id)
             if call.method.noun == "annotations":
                 return await marks.one(call.scope, call.params.session, call.params.message, id)
+            if call.method.noun == "attachments":
+                return await attachments.item(call.scope, call.params.session, id)
             if call.method.noun in ("plans", "notes"):
                 return await session_files.item(call.scope, call.method.noun, call.params.session, id)
             if call.method.noun in ("memory", "assets"):

@@ -805,7 +805,7 @@ async def test_what_is_no_id_is_refused_before_it_could_become_a_path(daemon: Da
             for bad in BAD_IDS.values():
                 failed = await refused(client, name, {**params, member: bad})
                 said = (name, member, bad[:20], failed.error)
-                named = {("messages", "id"), ("annotations", "id")}
+                named = {("messages", "id"), ("annotations", "id"), ("attachments", "id")}
                 if row.noun in ("workspaces", "credentials", "tokens", "assets") or (row.noun, member) in named:
                     # Names of workspaces may be paths, these ids anything: they are compared, never opened. Uploads are
                     # called like files, which may have almost any name.

@@ -173,6 +173,10 @@ async def read_sessions(scene: Scene) -> Params:
     return {**await some_sessions(scene), "key": scene.key}
 
 
+async def one_session(scene: Scene) -> Params:
+    return {"id": await scene.session(), "key": scene.key}
+
+
 async def one_workspace(scene: Scene) -> Params:
     return {"rights": ["read"], "name": scene.name, "workspaces": ["ws"]}
 
@@ -324,6 +328,21 @@ async def old_asset(scene: Scene) -> Params:
     return {"project": new["project"], "id": made["item"]["id"], "key": scene.key}
 
 
+async def new_attachment(scene: Scene) -> Params:
+    attachment = {"value": {"name": "plan.md"}, "content": {"text": "the plan"}}
+    return {"session": await scene.session(), **attachment, "key": scene.key}
+
+
+async def one_attachment(scene: Scene) -> Params:
+    new = await new_attachment(scene)
+    made = await scene.client.call("attachments/create", {name: new[name] for name in ("session", "value", "content")})
+    return {"session": new["session"], "id": made["item"]["id"]}
+
+
+async def old_attachment(scene: Scene) -> Params:
+    return {**await one_attachment(scene), "key": scene.key}
+
+
 async def one_plan(scene: Scene) -> Params:
     params = {"session": await scene.session(), "id": f"{scene.name}.md"}
     await scene.client.call("plans/create", {**params, "value": {"title": "Plan"}})
@@ -386,6 +405,10 @@ WELL: dict[str, Prepare] = {
     "assets/create": new_asset,
     "assets/delete": old_asset,
     "assets/list": of_project,
+    "attachments/create": new_attachment,
+    "attachments/delete": old_attachment,
+    "attachments/get": one_attachment,
+    "attachments/list": of_session,
     "blobs/create": nothing,
     "blobs/delete": blob,
     "blobs/read": some_bytes,
@@ -441,6 +464,7 @@ WELL: dict[str, Prepare] = {
     "prerequisites/check": some_steps,
     "sessions/markRead": read_sessions,
     "sessions/publish": relayed,
+    "sessions/repair": one_session,
     "sessions/unread": nothing,
     "sessions/view": some_sessions,
     "skills/resolve": of_a_session,

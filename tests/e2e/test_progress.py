@@ -67,10 +67,12 @@ async def test_the_parts_are_the_page(client: Wire, method: str) -> None:
         project = (await client.call("projects/create", {"value": {"name": "Garden"}}))["item"]["id"]
         params = {"project": project}
         await client.call("assets/create", {**params, "value": {"name": "plan.md"}, "content": {"text": "x"}})
-    elif method == "plans/list":
+    elif method in ("plans/list", "attachments/list"):
         await client.call("sessions/create", {"id": SESSION, "value": {}}) if not await known(client) else None
         params = {"session": SESSION}
         await client.call("plans/create", {**params, "value": {"title": "Plan"}})
+        attachment = {"value": {"name": "plan.md"}, "content": {"text": "x"}}
+        await client.call("attachments/create", {**params, **attachment})
     whole = await client.call(method, params)
     answer = await client.call(method, {**params, "partialResultToken": 7})
     parts = told(client, 7)

@@ -172,6 +172,14 @@ export interface FileRange {
   eof?: boolean;
 }
 
+/** Something wrong with a session's file. remedy: what repairing makes of it; absent: it stays. */
+export interface FoundDamage {
+  code: string;
+  line?: number;
+  message: string;
+  remedy?: string;
+}
+
 /** Answer of `get`. */
 export interface Got {
   epoch: string;
@@ -317,6 +325,16 @@ export interface RenamedResource {
   newId: string;
 }
 
+/** changed: the file was written anew. found: what was wrong before. kept: name of the file as it was, in the */
+export interface Repaired {
+  epoch: string;
+  revision: number;
+  item: Item;
+  changed: boolean;
+  found: FoundDamage[];
+  kept?: string;
+}
+
 /** message: the text as a model gets it. enable: sources that the skills require and the session has not switched */
 export interface ResolvedMentions {
   epoch: string;
@@ -397,6 +415,14 @@ export interface StartedSignIn {
   state: string;
   redirectUri: string;
   expiresAt: number;
+}
+
+/** attachment: what the message gets in its `attachments`, with the name and type that were given. */
+export interface StoredAttachment {
+  epoch: string;
+  revision: number;
+  item: Item;
+  attachment: JsonObject;
 }
 
 /** Where delivery begins. replay: complete = *count* missed changes follow; stale = list again. */
@@ -559,6 +585,62 @@ export interface Methods {
   "assets/list": {
     params: {
       project: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Store a file for a message that is about to be sent. `value: {name, mimeType?}`. */
+  "attachments/create": {
+    params: {
+      session: string;
+      value: JsonObject;
+      content: Content;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+    };
+    result: StoredAttachment;
+  };
+  /** Remove an attachment with what was made of it. */
+  "attachments/delete": {
+    params: {
+      id: string;
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** One attachment: what a message can have in its `attachments`. */
+  "attachments/get": {
+    params: {
+      id: string;
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      fields?: string[];
+    };
+    result: Got;
+  };
+  /** One page of a session's attachments, the newest first. */
+  "attachments/list": {
+    params: {
+      session: string;
       /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
       workspace?: string;
       filter?: JsonObject;
@@ -1531,6 +1613,19 @@ export interface Methods {
       workspace?: string;
     };
     result: null;
+  };
+  /** Mend the file of a session; what it was stays beside. */
+  "sessions/repair": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Only say what is wrong and what would become of it. */
+      dryRun?: boolean;
+    };
+    result: Repaired;
   };
   /** Which sessions have unread messages, hidden and archived ones left out; of one or all open workspaces. */
   "sessions/unread": {
@@ -2576,6 +2671,8 @@ export const KEYED: ReadonlySet<string> = new Set([
   "annotations/update",
   "assets/create",
   "assets/delete",
+  "attachments/create",
+  "attachments/delete",
   "bundles/import",
   "connections/create",
   "connections/delete",
@@ -2606,6 +2703,7 @@ export const KEYED: ReadonlySet<string> = new Set([
   "sessions/create",
   "sessions/delete",
   "sessions/markRead",
+  "sessions/repair",
   "sessions/update",
   "settings/update",
   "skills/create",
@@ -2631,6 +2729,8 @@ export const KEYED: ReadonlySet<string> = new Set([
 /** Methods that change nothing: asking again is harmless. */
 export const READS: ReadonlySet<string> = new Set([
   "assets/list",
+  "attachments/get",
+  "attachments/list",
   "automations/validate",
   "blobs/read",
   "bundles/export",

@@ -5,6 +5,7 @@ from craftd.protocol import contract
 from craftd.protocol.methods import (
     annotations,
     app_records,
+    attachments,
     automations,
     blobs,
     bundles,
@@ -27,6 +28,7 @@ from craftd.protocol.methods import (
     statuses,
     tasks,
     tokens,
+    trash,
     views,
     workspaces,
 )
@@ -37,6 +39,7 @@ contract.derive(NOUNS, REGISTRY)
 __all__ = [
     "annotations",
     "app_records",
+    "attachments",
     "automations",
     "blobs",
     "bundles",
@@ -59,6 +62,7 @@ __all__ = [
     "statuses",
     "tasks",
     "tokens",
+    "trash",
     "views",
     "workspaces",
 ]

@@ -3,6 +3,7 @@
 from craftd.server.handlers import (
     annotations,
     app_records,
+    attachments,
     blobs,
     bundles,
     credentials,
@@ -24,6 +25,7 @@ from craftd.server.handlers import (
     statuses,
     tasks,
     tokens,
+    trash,
     views,
     workspaces,
 )
@@ -31,6 +33,7 @@ from craftd.server.handlers import (
 __all__ = [
     "annotations",
     "app_records",
+    "attachments",
     "blobs",
     "bundles",
     "credentials",
@@ -52,6 +55,7 @@ __all__ = [
     "statuses",
     "tasks",
     "tokens",
+    "trash",
     "views",
     "workspaces",
 ]

@@ -1,0 +1,79 @@
+"""Attachments of a session: files in its folder, read from the disk when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from attrs import define
+
+from craftd.errors import InvalidParams, NotFound, Ref
+from craftd.model import attachments
+from craftd.model.attachments import Attachment
+from craftd.model.records import Item
+from craftd.store.atomic import Copy
+from craftd.workspace import record_files
+from craftd.workspace.files import Ground, Source
+from craftd.workspace.index import Index
+from craftd.workspace.record_files import Found
+from craftd.workspace.session_files import folder_of
+
+if TYPE_CHECKING:
+    from craftd.workspace.workspace import Workspace
+
+FOLDER: Final = "attachments"
+
+_FIELDS: Final = frozenset({"name", "type", "mimeType", "size", "modifiedAt"})
+
+
+@define
+class NotEmpty:
+    """Content that has to have a byte."""
+
+    source: Source
+
+    @property
+    def heavy(self) -> bool:
+        return self.source.heavy
+
+    @contextmanager
+    def opened(self) -> Iterator[bytes | Copy]:
+        with self.source.opened() as data:
+            if (len(data) if isinstance(data, bytes) else data.size) == 0:
+                raise InvalidParams.of("content", "is empty")
+            yield data
+
+
+def listed(ground: Ground, session: str) -> list[tuple[Attachment, Found]]:
+    """The newest first. In a pool thread."""
+    files = {file.name: file for file in record_files.found_in(ground, folder_of(session, FOLDER))}
+    return [(one, files[one.file]) for one in attachments.grouped(files)]
+
+
+def item_of(ground: Ground, session: str, attachment: Attachment, file: Found) -> Item:
+    folder = folder_of(session, FOLDER)
+    told = attachments.stored(attachment, file.size, str(ground.root.joinpath(*folder)))
+    del told["wasResized"]
+    value = {**told, "modifiedAt": file.modified_at}
+    return Item(attachment.id, file.version, value, {"path": "/".join((*folder, attachment.file))})
+
+
+def index_of(ground: Ground, session: str, epoch: str) -> Index:
+    """In a pool thread."""
+    items = [item_of(ground, session, attachment, file) for attachment, file in listed(ground, session)]
+    return record_files.index_of(items, epoch, _FIELDS)
+
+
+def one(ground: Ground, session: str, id: str) -> tuple[Attachment, Item]:
+    """In a pool thread. Raises: NotFound."""
+    for attachment, file in listed(ground, session):
+        if attachment.id == id:
+            return attachment, item_of(ground, session, attachment, file)
+    raise NotFound(Ref("attachments", id))
+
+
+async def item(workspace: Workspace, session: str, id: str) -> Item:
+    """Raises: NotFound."""
+    return (await workspace.in_pool(partial(one, session=session, id=id), workspace.ground()))[1]
