@@ -1,7 +1,8 @@
 """Find a transcript's file and read it while other programs replace it.
 
 The app saves by removing `session.jsonl` and then renaming `session.jsonl.tmp`, so a missing file is usually back
-within 5 ms. If the app died in between, the complete `.tmp` is the session. Source: app 0.11.1, measured.
+within 5 ms. If the app died in between, the complete `.tmp` is the session. One that is not complete is it, too, once
+nobody can be writing it any more: the power went. Source: app 0.11.1, measured.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from craftd.store.table import Damage, Table
 ABSENCE_MS: Final = 100
 """How long a missing file may still be on its way."""
 
+GIVEN_UP_MS: Final = 60_000
+"""Age from which half of a `.tmp` is all that there will ever be of it."""
+
 SCAN_ATTEMPTS: Final = 3
 """How often a file that grows while it is read is read again; then what was there at the beginning is taken."""
 
 
 def locate(path: Path) -> Path:
-    """*path*, or its `.tmp` if that is complete and the file itself stays away.
+    """*path*, or its `.tmp` if that is usable and the file itself stays away.
 
     Raises: FileNotFoundError if there is neither.
     """
@@ -36,7 +40,7 @@ def locate(path: Path) -> Path:
             os.stat(path)
             break
         if time.monotonic() > deadline:
-            if not _complete(rescue, path.parent.name):
+            if not usable(rescue):
                 raise FileNotFoundError(2, "neither the file nor a complete .tmp is there", str(path))
             return rescue
         time.sleep(0.001)
@@ -74,14 +78,23 @@ def damage_of_place(path: Path, actual: Path) -> tuple[Damage, ...]:
     return tuple(found)
 
 
-def _complete(path: Path, name: str) -> bool:
-    """Whether the app had finished writing this file: line 1 is sound, and the last line has its end."""
+def usable(rescue: Path) -> bool:
+    """Whether a `.tmp` that is alone is a session: its writer had finished, line 1 sound and the last line with its
+    end, or has given up.
+    """
     try:
-        fd = disk.open_read(path)
+        fd = disk.open_read(rescue)
     except OSError:
         return False
     try:
-        size = os.fstat(fd).st_size
-        return size > 0 and os.pread(fd, 1, size - 1) == b"\n" and read_head(fd, size, "", name).sound
+        status = os.fstat(fd)
+        size = status.st_size
+        if size == 0:
+            return False
+        if time.time_ns() - status.st_mtime_ns > GIVEN_UP_MS * 1_000_000:
+            return True
+        return os.pread(fd, 1, size - 1) == b"\n" and read_head(fd, size, "", rescue.parent.name).sound
+    except OSError:
+        return False
     finally:
         disk.close(fd)

@@ -1,9 +1,11 @@
-"""What is wrong with a transcript, and what every line of it becomes when it is mended. Reads; writes nothing."""
+"""What is wrong with a transcript, what every line of it becomes when it is mended, and a copy of what it was."""
 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
@@ -11,6 +13,8 @@ from attrs import frozen
 from craftd.model import repair, sessions
 from craftd.model.records import Record, milliseconds
 from craftd.model.repair import Finding, Mended
+from craftd.store import atomic
+from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.transcript import Transcript
 
 FIRST_MESSAGES: Final = 200
@@ -75,6 +79,31 @@ def plan(transcript: Transcript, known: Record | None) -> Plan:
             remedy = "line 1 is written shorter" if len(line) <= sessions.LINE_ONE else None
         found.append(Finding(one.code, one.line, one.message, remedy))
     return Plan(tuple(found), lines, header)
+
+
+def name_beside(folder: Path, now: int) -> str:
+    """A free name in *folder* for a transcript that is mended *now* (ms since 1970): hidden, so the app skips it."""
+    names = (f".damaged-{now}.jsonl", *(f".damaged-{now}-{number}.jsonl" for number in range(2, 100)))
+    return next(name for name in names if not (folder / name).exists())
+
+
+@contextmanager
+def original_kept(transcript: Transcript, name: str | None) -> Iterator[None]:
+    """The file is written anew inside of it, and what it was stays beside under *name* (None: no need), durable before
+    the first byte is written. If nothing comes of the writing, nothing is left beside. Raises: ForeignWrite, OSError.
+    """
+    if name is None:
+        yield
+        return
+    beside = transcript.path.with_name(name)
+    transcript.copy_to(beside)
+    try:
+        yield
+    except DirectoryNotFlushed:
+        raise
+    except BaseException:
+        atomic.discard(beside)
+        raise
 
 
 def _lines(transcript: Transcript) -> dict[int, Mended]:

@@ -19,7 +19,7 @@ from craftd.store import atomic, conflicts, disk
 from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.compare import Foreign
 from craftd.store.lines import UNHEADED, Body, Segment, compare_body, read_head
-from craftd.store.locate import ABSENCE_MS
+from craftd.store.locate import ABSENCE_MS, usable
 from craftd.store.table import Damage
 from craftd.store.transcript import Transcript
 from craftd.workspace import debts, telling
@@ -62,7 +62,7 @@ def session_files(place: Place) -> dict[str, Fingerprint | None]:
         path = f"{folder}/{id}/session.jsonl"  # this runs for every session, often: a Path costs more than the look
         try:
             mark = atomic.fingerprint(path)
-            if mark is None and (mark := atomic.glance(f"{path}.tmp")) is not None and not _is_complete(path):
+            if mark is None and (mark := atomic.glance(f"{path}.tmp")) is not None and not usable(Path(f"{path}.tmp")):
                 continue
         except OSError:
             found[id] = None
@@ -70,15 +70,6 @@ def session_files(place: Place) -> dict[str, Fingerprint | None]:
         if mark is not None:
             found[id] = mark
     return found
-
-
-def _is_complete(path: str) -> bool:
-    """Whether what a crashed save of *path* left can be used: whole lines, a header first."""
-    try:
-        data, _ = atomic.read(Path(f"{path}.tmp"))
-    except (OSError, ForeignWrite):
-        return False
-    return data.endswith(b"\n") and data.lstrip().startswith(b"{")
 
 
 def first_look(place: Place, known: Mapping[str, SessionRow]) -> Iterator[SessionRow]:
@@ -430,25 +421,26 @@ def empty_folders(root: Path, now: int) -> dict[str, list[Issue]]:
         try:
             if entry.name.startswith(".") or not entry.is_dir():
                 continue
-            if any(os.path.lexists(os.path.join(entry.path, name)) for name in ("session.jsonl", "session.jsonl.tmp")):
+            path = Path(entry.path, "session.jsonl")
+            if os.path.lexists(path) or usable(path.with_name("session.jsonl.tmp")):
                 continue
             if now - entry.stat().st_mtime_ns // 1_000_000 < EMPTY_AFTER_MS:
                 continue
         except OSError:
             continue
-        path = f"sessions/{entry.name}"
+        name = f"sessions/{entry.name}"
         message = "a folder without session.jsonl is no session"
-        found[path] = [Issue(path=path, message=message, code="no-transcript", severity="warning")]
+        found[name] = [Issue(path=name, message=message, code="no-transcript", severity="warning")]
     return found
 
-
-# Sweeping
 
 def conflict_copies(root: Path) -> dict[str, list[Issue]]:
     """What synchronisers left in the folders of sessions; no watch and no sweep looks at all of them."""
     found = (conflicts.at(root, path) for path in conflicts.in_sessions(root))
     return {one.issue.path: [one.issue] for one in found if one is not None}
 
+
+# Sweeping
 
 
 def changed_sessions(place: Place, rows: Mapping[str, SessionRow]) -> set[str]:

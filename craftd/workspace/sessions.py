@@ -24,8 +24,11 @@ from craftd.model import header_rules, label_entries, portable, sessions, settin
 from craftd.model import patch as patches
 from craftd.model.messages import is_final
 from craftd.model.records import Item, Record, version_of
+from craftd.model.repair import Mended
 from craftd.model.settings import Levels
 from craftd.store import atomic, confine, disk
+from craftd.store import repair as mending
+from craftd.store import trash as trashes
 from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
@@ -77,6 +80,8 @@ class SessionUnit(Unit):
     _delete: str | None = None
     _files: kept_out.Files = field(factory=dict)
 
+    _original: str | None = None
+    """Name beside, under which the file as it was stays when it is mended."""
     def __attrs_post_init__(self) -> None:
         self._row_base = self.row
         self.id = self.key.removeprefix(SESSIONS)
@@ -120,6 +125,8 @@ class SessionUnit(Unit):
             raise Corrupt(message, (self.folder / "session.jsonl").as_uri(), self.ref)
         if os.path.islink(f"{self.directory}/session.jsonl"):
             confine.check_writable(self.place.root, self.folder / "session.jsonl")
+        if self._original is not None:
+            raise Busy(f"{self.ref} is being repaired", 200)
         return self.header
 
     def value(self) -> Record:
@@ -193,6 +200,12 @@ class SessionUnit(Unit):
         self._confirm = self.transcript is not None and not self.transcript.safe
 
     def change(self, header: Record) -> None:
+    def repair(self, header: Record, lines: Mapping[int, Mended], original: str) -> None:
+        """Stage what damaged *lines* become, and *header* with new counts. *original*: name of the file as it was."""
+        self.draft.mend(lines)
+        self._original = original
+        self.change(sessions.after_edit(header, self.draft.counters, ()))
+
         """Stage another line 1."""
         self.header = header
         self._rewrite = True
@@ -289,11 +302,13 @@ class SessionUnit(Unit):
                 and prepared.replaced == draft.replaced
                 and prepared.first_line == sessions.header_line(self.header, self.directory) + b"\n"
             ):
-                self.transcript.finish(prepared, draft.lines)
+                with mending.original_kept(self.transcript, self._original):
+                    self.transcript.finish(prepared, draft.lines)
                 return
             if prepared is not None:
                 prepared.discard()
-            self.transcript.rewrite(self.header, draft.lines, replaced=draft.replaced)
+            with mending.original_kept(self.transcript, self._original):
+                self.transcript.rewrite(self.header, draft.lines, replaced=draft.replaced)
 
     def complete(self) -> Record:
         """The header with what every rewrite brings up to date."""
@@ -354,6 +369,13 @@ class SessionUnit(Unit):
 def create_session(folder: Path, lines: Sequence[bytes], files: Mapping[str, bytes] = MappingProxyType({})) -> None:
     """Make the folder of a new session with everything in it: its *lines*, and *files* by their names in it.
 
+        self._original = None
+        if self._arrival is not None:
+            if not self._arrival.placed:
+                self.transcript = self._left
+            elif self._left is not None:
+                self._left.close()
+        self._arrival = self._left = self._kept = None
     Raises: FileExistsError, OSError, DirectoryNotFlushed.
     """
     parent = folder.parent

@@ -36,6 +36,38 @@ class DeleteSession(Delete):
     """Remove it instead."""
 
 
+@frozen(kw_only=True)
+class FoundDamage:
+    """Something wrong with a session's file. remedy: what repairing makes of it; absent: it stays."""
+
+    code: str
+    line: int | None = None
+    message: str
+    remedy: str | None = None
+
+
+@frozen(kw_only=True)
+class Repaired(Committed):
+    """changed: the file was written anew. found: what was wrong before. kept: name of the file as it was, in the
+    session's folder.
+    """
+
+    item: ItemJson
+    changed: bool
+    found: tuple[FoundDamage, ...]
+    kept: str | None = None
+
+
+@method("sessions/repair", result=Repaired, right="write")
+@frozen(kw_only=True)
+class RepairSession(Mutation):
+    """Mend the file of a session; what it was stays beside."""
+
+    id: str
+    dry_run: bool = False
+    """Only say what is wrong and what would become of it."""
+
+
 @method("sessions/markRead", result=Committed, right="write")
 @frozen(kw_only=True)
 class MarkRead(Mutation):

@@ -6,14 +6,17 @@ from craftd.errors import Forbidden, InvalidParams
 from craftd.protocol.contract import Committed
 from craftd.protocol.methods.sessions import (
     CountUnread,
+    FoundDamage,
     MarkRead,
     PublishEvent,
+    Repaired,
+    RepairSession,
     Unread,
     UnreadSessions,
     ViewSessions,
 )
 from craftd.server.dispatch import Call, handles
-from craftd.workspace import sessions
+from craftd.workspace import repair, sessions
 from craftd.workspace.home import Home
 from craftd.workspace.many import AT_ONCE, in_parts
 from craftd.workspace.workspace import Workspace
@@ -42,6 +45,26 @@ async def mark_read(call: Call, params: MarkRead) -> Committed:
     finally:
         call.progress(token, {"kind": "end"})
     return Committed(epoch=workspace.epoch, revision=workspace.revision)
+
+
+@handles
+async def repair_session(call: Call, params: RepairSession) -> Repaired:
+    workspace: Workspace = call.scope
+    workspace.session(params.id)
+    done = await workspace.commit(
+        repair.RepairSession(origin=call.origin, connection=call.connection, id=params.id, dry_run=params.dry_run)
+    )
+    return Repaired(
+        item=workspace.session(params.id).item(),
+        changed=done.answer.kept is not None,
+        found=tuple(
+            FoundDamage(code=one.code, line=one.line, message=one.message, remedy=one.remedy)
+            for one in done.answer.found
+        ),
+        kept=done.answer.kept,
+        epoch=done.epoch,
+        revision=done.revision,
+    )
 
 
 @handles
