@@ -29,6 +29,8 @@ TEXTS = (
     '{"a": 1, "b": "quoted \\" and \\\\ back"}', "\x00\x01\x1f\x08\x0c", "x" * 149 + "\U0001f600 behind the cut",
     "{folder}/plans/a.md", "see {folder}-2/a and {folder}, {folder}.", '"{folder}"', "x" * 140 + " {folder}/deep/path",
 )  # fmt: skip
+TITLES = ("Ship it", "\u8a08\u753b", "a: b/c?", "..", "x" * 60)
+NOTES = ("", "noted", "# \u6f22\u5b57\n\n- [x] a\r\n", "no end")
 NUMBERS = (0, -1, 0.5, 1e21, 1e-7, 123456789012345678901234567890, 5e-324, 1.7976931348623157e308, -0.0)
 
 Change = Callable[[], tuple[str, dict[str, Any]] | None]
@@ -144,8 +146,32 @@ class World:
     def delete(self) -> tuple[str, dict[str, Any]]:
         return "sessions/delete", {"id": self.session(), "permanent": self.random.random() < 0.5}
 
+    def annotate(self) -> tuple[str, dict[str, Any]] | None:
+        if (place := self.some_message()) is None:
+            return None
+        session, message = place
+        selector = {"type": "text-quote", "exact": self.text(session)}
+        body = [{"type": "note", "text": self.text(session)}, {"type": "highlight"}]
+        return "annotations/create", {
+            "session": session,
+            "message": message,
+            "value": {"target": {"selectors": [selector]}, "body": body, "meta": {"7": self.random.choice(NUMBERS)}},
+        }
+
+    def plan(self) -> tuple[str, dict[str, Any]]:
+        session = self.session()
+        return "plans/create", {
+            "session": session,
+            "value": {"title": self.random.choice(TITLES), "text": self.random.choice(NOTES)},
+        }
+
+    def note(self) -> tuple[str, dict[str, Any]]:
+        session = self.session()
+        return "notes/update", {"session": session, "text": self.random.choice(NOTES)}
+
     CHANGES = (
         (append, 12), (update, 8), (edit, 4), (take_out, 2), (truncate, 1), (read, 2), (create, 3), (delete, 1),
+        (annotate, 4), (plan, 1), (note, 1),
     )  # fmt: skip
 
     # Those who change
@@ -170,7 +196,7 @@ class World:
             self._heard(method, params, result)
 
     def _heard(self, method: str, params: dict[str, Any], result: dict[str, Any]) -> None:
-        if method.startswith("sessions/") and "item" in result:
+        if method in ("sessions/create", "sessions/update") and "item" in result:
             self.sessions.setdefault(result["item"]["id"], [])
         elif method == "messages/append":
             known = self.sessions.setdefault(params["session"], [])
