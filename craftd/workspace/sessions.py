@@ -28,7 +28,6 @@ from craftd.model.repair import Mended
 from craftd.model.settings import Levels
 from craftd.store import atomic, confine, disk
 from craftd.store import repair as mending
-from craftd.store import trash as trashes
 from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
@@ -78,10 +77,10 @@ class SessionUnit(Unit):
     _new: bool = False
     _confirm: bool = False
     _delete: str | None = None
-    _files: kept_out.Files = field(factory=dict)
-
     _original: str | None = None
     """Name beside, under which the file as it was stays when it is mended."""
+    _files: kept_out.Files = field(factory=dict)
+
     def __attrs_post_init__(self) -> None:
         self._row_base = self.row
         self.id = self.key.removeprefix(SESSIONS)
@@ -120,13 +119,13 @@ class SessionUnit(Unit):
     def require_writable(self) -> Record:
         """The header to change. Raises NotFound, Corrupt, Forbidden (a link that leads out of the workspace)."""
         self.require()
+        if self._original is not None:
+            raise Busy(f"{self.ref} is being repaired", 200)
         if self.header is None or (self.transcript is not None and not self.transcript.writable):
             message = f"{self.ref} is damaged: repair or delete it, nothing is written over what is left"
             raise Corrupt(message, (self.folder / "session.jsonl").as_uri(), self.ref)
         if os.path.islink(f"{self.directory}/session.jsonl"):
             confine.check_writable(self.place.root, self.folder / "session.jsonl")
-        if self._original is not None:
-            raise Busy(f"{self.ref} is being repaired", 200)
         return self.header
 
     def value(self) -> Record:
@@ -195,17 +194,17 @@ class SessionUnit(Unit):
         self._files |= files
         return line
 
-    def confirm(self) -> None:
-        """Stage that what the file holds already is safe there."""
-        self._confirm = self.transcript is not None and not self.transcript.safe
-
-    def change(self, header: Record) -> None:
     def repair(self, header: Record, lines: Mapping[int, Mended], original: str) -> None:
         """Stage what damaged *lines* become, and *header* with new counts. *original*: name of the file as it was."""
         self.draft.mend(lines)
         self._original = original
         self.change(sessions.after_edit(header, self.draft.counters, ()))
 
+    def confirm(self) -> None:
+        """Stage that what the file holds already is safe there."""
+        self._confirm = self.transcript is not None and not self.transcript.safe
+
+    def change(self, header: Record) -> None:
         """Stage another line 1."""
         self.header = header
         self._rewrite = True
@@ -354,6 +353,13 @@ class SessionUnit(Unit):
         self.header = self._header_base
 
     def _forget_staged(self) -> None:
+        self._original = None
+        if self._arrival is not None:
+            if not self._arrival.placed:
+                self.transcript = self._left
+            elif self._left is not None:
+                self._left.close()
+        self._arrival = self._left = self._kept = None
         self._mended = False
         self._draft = None
         self._files = {}
@@ -369,13 +375,6 @@ class SessionUnit(Unit):
 def create_session(folder: Path, lines: Sequence[bytes], files: Mapping[str, bytes] = MappingProxyType({})) -> None:
     """Make the folder of a new session with everything in it: its *lines*, and *files* by their names in it.
 
-        self._original = None
-        if self._arrival is not None:
-            if not self._arrival.placed:
-                self.transcript = self._left
-            elif self._left is not None:
-                self._left.close()
-        self._arrival = self._left = self._kept = None
     Raises: FileExistsError, OSError, DirectoryNotFlushed.
     """
     parent = folder.parent
