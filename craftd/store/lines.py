@@ -27,6 +27,9 @@ CHUNK: Final = 1 << 20
 FIRST_CHUNK: Final = 16 << 10
 """Bytes of the first read: line 1 of nearly every session, so that listing costs one read per session."""
 
+BODY_DAMAGE: Final = frozenset({"line-unreadable", "torn-tail", "nul-bytes", "id-repeated"})
+"""What can be wrong with the lines behind line 1."""
+
 UNHEADED: Final = frozenset({"header-unreadable", "header-missing"})
 """Damage after which nobody knows what line 1 says."""
 
@@ -161,19 +164,18 @@ def scan_body(
         digest.update(text)
         if ended:
             digest.update(b"\n")
-        try:
-            record = parse_line(text, directory)
-        except ValueError:
-            record = None
-        if type(record) is dict:
-            if text[-1] != 125 or text[0] != 123:
-                raw = text.strip(_BLANK)
-                offset += text.index(raw)
-                text = raw
-            _add(table, Piece(0, text, record), offset - body, number, ids)
-        else:
-            _add_hard_line(table, text, offset - body, number, ended, directory, ids)
+        _add_line(table, text, offset - body, number, ended, directory, ids)
     return ended
+
+
+def scan_text(data: bytes, offset: int, table: Table, directory: str) -> None:
+    """Add the lines of *data*, which begins with one at *offset* of the body, to *table*; numbers begin with 1."""
+    ids: set[str] = set()
+    lines = data.split(b"\n")
+    for number, text in enumerate(lines, 1):
+        if number < len(lines) or text:
+            _add_line(table, text, offset, number, number < len(lines), directory, ids)
+        offset += len(text) + 1
 
 
 def split(content: bytes, directory: str) -> list[Piece]:
@@ -238,6 +240,27 @@ def _physical_lines(fd: int, start: int, stop: int, first: int) -> Iterator[tupl
         yield offset, rest, False
 
 
+def _add_line(table: Table, text: bytes, offset: int, number: int, ended: bool, directory: str, ids: set[str]) -> None:
+    """A line without its LF, at *offset* of the body. ids: of the lines before it."""
+    try:
+        record = parse_line(text, directory)
+    except ValueError:
+        record = None
+    if type(record) is dict:
+        if text[-1] != 125 or text[0] != 123:
+            raw = text.strip(_BLANK)
+            offset += text.index(raw)
+            text = raw
+        _add(table, Piece(0, text, record), offset, number, ids)
+    else:
+        _add_hard_line(table, text, offset, number, ended, directory, ids)
+
+
+def repeated(identity: str, number: int) -> Damage:
+    """A second message *identity*, on line *number*."""
+    return Damage("id-repeated", number, f"{identity} is the id of an earlier message")
+
+
 def _add(table: Table, piece: Piece, offset: int, number: int, ids: set[str]) -> None:
     position = len(table)
     table.add(offset, piece.raw, piece.record)
@@ -246,7 +269,7 @@ def _add(table: Table, piece: Piece, offset: int, number: int, ids: set[str]) ->
     identity = table.ids[position]
     if identity is not None:
         if identity in ids:
-            table.report(Damage("id-repeated", number, f"{identity} is the id of an earlier message"), position)
+            table.report(repeated(identity, number), position)
         ids.add(identity)
 
 

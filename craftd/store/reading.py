@@ -187,6 +187,18 @@ class Reading:
                         raise
             # Rewritten by ourselves between the look at the tables and the look at the file.
 
+    def within(self, start: int, stop: int, most: int, *, from_end: bool) -> tuple[int, int]:
+        """As many of these positions as have *most* bytes together, at least one if there is one."""
+        with self._lock:
+            lengths = self._table.lengths[start:stop]
+        size = kept = 0
+        for length in reversed(lengths) if from_end else lengths:
+            size += length
+            if kept and size > most:
+                break
+            kept += 1
+        return (start + len(lengths) - kept, start + len(lengths)) if from_end else (start, start + kept)
+
     def _read(self, table: Table, body: int, inode: int, start: int, stop: int) -> list[Segment]:
         if start >= stop:
             return []

@@ -25,7 +25,7 @@ from craftd.workspace.rows import Place, SessionRow
 
 log = logging.getLogger(__name__)
 
-FORM: Final = 4
+FORM: Final = 5
 """Of the file; another number is thrown away."""
 
 _BIG: Final = 1 << 63
@@ -89,11 +89,12 @@ def _from_row(row: SessionRow) -> list[Any]:
         row.derived,
         list(row.damage),
         None if body is None else [body.digest, body.length],
+        row.lines,
     ]
 
 
 def _row(cached: list[Any], place: Place) -> SessionRow:
-    id, (device, inode, size, links, mtime_ns), header, at, derived, damage, body = cached
+    id, (device, inode, size, links, mtime_ns), header, at, derived, damage, body, lines = cached
     mark = Fingerprint(device, inode, size, mtime_ns, links)
     known = None if body is None else Body(*body)
-    return SessionRow(id, place, header.encode(), mark, at, derived, tuple(damage), known)
+    return SessionRow(id, place, header.encode(), mark, at, derived, tuple(damage), known, lines)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from craftd.errors import Busy, InvalidParams, NotFound, Ref, StaleCursor
 from craftd.model import json_text
 from craftd.model.records import Item, version_of
-from craftd.store.atomic import ForeignWrite
+from craftd.store.atomic import ForeignWrite, is_fresh
 from craftd.store.lines import Segment
+from craftd.store.tail import Tail, Unsure
 from craftd.store.transcript import Transcript
 from craftd.workspace import foreign
 from craftd.workspace.index import PAGE, PAGE_BYTES, PAGE_MOST, Page
@@ -45,18 +46,42 @@ async def page(
     count = min(count, PAGE_MOST)
     at = None if cursor is None else _read_cursor(cursor, workspace.epoch, session)
 
+    def shown(segments: Sequence[Segment], next_edge: int, messages: int, *, more: bool) -> Page:
+        texts = [json_text.dumps(item_of(segment).as_json(_wanted(fields))) for segment in segments]
+        return Page(texts, _write_cursor(workspace.epoch, session, next_edge) if more else None, messages)
+
     def read(transcript: Transcript) -> Page:
         total = len(transcript)
         edge = (total if backward else 0) if at is None else min(at, total)
         start, stop = (max(0, edge - count), edge) if backward else (edge, min(total, edge + count))
+        start, stop = transcript.within(start, stop, PAGE_BYTES, from_end=backward)
         segments = transcript.read(start, stop)
-        kept = _within(segments, from_end=backward)
-        texts = [json_text.dumps(item_of(segment).as_json(_wanted(fields))) for segment in kept]
-        next_edge = stop - len(kept) if backward else start + len(kept)
-        more = next_edge > 0 if backward else next_edge < total
-        return Page(texts, _write_cursor(workspace.epoch, session, next_edge) if more else None, transcript.count)
+        return shown(
+            segments, start if backward else stop, transcript.count, more=start > 0 if backward else stop < total
+        )
 
+    def read_tail(tail: Tail) -> Page:
+        edge = tail.lines if at is None else min(at, tail.lines)
+        segments = tail.before(edge, count, PAGE_BYTES)
+        next_edge = edge - len(segments)
+        return shown(segments, next_edge, tail.messages, more=next_edge > 0)
+
+    if backward and (tail := _tail(workspace, session)) is not None:
+        try:
+            return await workspace.in_pool(read_tail, tail)
+        except (ForeignWrite, Unsure, OSError):
+            pass  # an open transcript finds out
     return await _on_transcript(workspace, session, read)
+
+
+def _tail(workspace: Workspace, session: str) -> Tail | None:
+    """Raises: InvalidParams, NotFound."""
+    row, transcript = workspace.session(session), workspace.transcripts.get(session)
+    if transcript is not None and transcript.fingerprint == row.fingerprint:
+        return None
+    if row.fingerprint is not None and is_fresh(row.fingerprint):
+        return None  # what is written within one tick of the clock has the same fingerprint
+    return workspace.tails.of(row)
 
 
 async def one(workspace: Workspace, session: str, id: str) -> Item:
@@ -96,17 +121,6 @@ def item_of(segment: Segment) -> Item:
 
 def _wanted(fields: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return None if fields == ("*",) else fields
-
-
-def _within(segments: Sequence[Segment], *, from_end: bool) -> Sequence[Segment]:
-    """As many as fit into a page's bytes, at least one; counted from the end where that comes first."""
-    size = kept = 0
-    for segment in reversed(segments) if from_end else segments:
-        size += segment.length
-        if kept and size > PAGE_BYTES:
-            break
-        kept += 1
-    return segments[len(segments) - kept :] if from_end else segments[:kept]
 
 
 def _write_cursor(epoch: str, session: str, position: int) -> str:

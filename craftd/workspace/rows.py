@@ -65,7 +65,8 @@ class SessionRow:
     """One session. header: JSON text of line 1 as it would be written now, lazy values included; b"" = unreadable.
 
     derived: what the lines say where line 1 cannot (damaged headers). fingerprint: of the file this row was read
-    from. body: length and digest of the bytes behind line 1, None until the file was read whole once.
+    from. body: length and digest of the bytes behind line 1, None until the file was read whole once; lines: how many
+    of them are listed, messages and damaged ones, 0 until then.
     away: what body was when the daemon last stopped, if nobody was told yet what became of it.
     behind: line 1 on disk does not have the lazy values yet. at: sort value of lastMessageAt, ms.
     """
@@ -78,6 +79,7 @@ class SessionRow:
     derived: Record = field(factory=dict)
     damage: tuple[dict[str, Any], ...] = ()
     body: Body | None = None
+    lines: int = 0
     away: Body | None = None
     behind: bool = False
     _stored: Record | None = None
@@ -171,6 +173,7 @@ def row_of(id: str, place: Place, header: Record | None, transcript: Transcript)
         derived={"id": id, **counters.header_fields()},
         damage=tuple(map(damage_json, transcript.damage)),
         body=transcript.body(),
+        lines=len(transcript),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import date
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol, TypeVar
@@ -43,7 +44,7 @@ from craftd.store.machine import Machine
 from craftd.store.transcript import Stale, Transcript
 from craftd.workspace import cache, foreign
 from craftd.workspace.bundles import AUTOMATIONS, AutomationsUnit
-from craftd.workspace.commit import Commit, Done, Planned, Unit
+from craftd.workspace.commit import Commit, Done, Planned, Unit, run_ahead
 from craftd.workspace.debts import Debt
 from craftd.workspace.eyes import Eyes
 from craftd.workspace.files import (
@@ -68,6 +69,8 @@ from craftd.workspace.rows import Place, SessionRow
 from craftd.workspace.seen import SeenFiles
 from craftd.workspace.sessions import SESSIONS, Fold, Mend, Reconcile, SessionCommit, SessionUnit
 from craftd.workspace.tables import DocumentUnit, Table, sort_value
+from craftd.workspace.tails import Tails
+from craftd.workspace.trash import TRASH, TrashUnit
 from craftd.workspace.verbs import Verbs
 
 log = logging.getLogger(__name__)
@@ -160,6 +163,7 @@ class Workspace:
     verbs: Verbs = field(init=False)
 
     files: SeenFiles = field(init=False)
+    tails: Tails = field(factory=Tails)
     first_reading: FirstReading = field(factory=FirstReading)
 
     def __attrs_post_init__(self) -> None:
@@ -503,6 +507,8 @@ class Workspace:
             return FileUnit(key, self.ground(), self.files)
         if key == AUTOMATIONS:
             return AutomationsUnit(self.place.root)
+        if key == TRASH:
+            return TrashUnit(self.place.root)
         if key.startswith(SESSIONS):
             id = key.removeprefix(SESSIONS)
             return SessionUnit(
@@ -532,6 +538,8 @@ class Workspace:
             return None
         id = key.removeprefix(SESSIONS)
         transcript, row = self.transcripts.get(id), self.sessions.get(id)
+        if works := [work for commit in commits if (work := commit.ahead()) is not None]:
+            return partial(run_ahead, works, (transcript, None))
         size = row.fingerprint.size if row is not None and row.fingerprint is not None else 0
         heavy = size > PREPARE_ABOVE and any(commit.rewrites for commit in commits)
         if transcript is not None and not heavy:
