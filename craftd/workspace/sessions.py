@@ -354,12 +354,6 @@ class SessionUnit(Unit):
 
     def _forget_staged(self) -> None:
         self._original = None
-        if self._arrival is not None:
-            if not self._arrival.placed:
-                self.transcript = self._left
-            elif self._left is not None:
-                self._left.close()
-        self._arrival = self._left = self._kept = None
         self._mended = False
         self._draft = None
         self._files = {}
