@@ -28,7 +28,6 @@ from craftd.protocol.methods import (
     statuses,
     tasks,
     tokens,
-    trash,
     views,
     workspaces,
 )
@@ -62,7 +61,6 @@ __all__ = [
     "statuses",
     "tasks",
     "tokens",
-    "trash",
     "views",
     "workspaces",
 ]

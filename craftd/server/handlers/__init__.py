@@ -25,7 +25,6 @@ from craftd.server.handlers import (
     statuses,
     tasks,
     tokens,
-    trash,
     views,
     workspaces,
 )
@@ -55,7 +54,6 @@ __all__ = [
     "statuses",
     "tasks",
     "tokens",
-    "trash",
     "views",
     "workspaces",
 ]
