@@ -66,14 +66,14 @@ class Bundle:
 # -- in --
 
 
-def wrong_path(path: Any) -> str | None:
-    """Why *path* is not one of a file inside a resource's folder; None if it is."""
+def wrong_path(path: Any, *, dots: bool = False) -> str | None:
+    """Why *path* is not one of a file inside a resource's folder; None if it is. dots: a name may have `..` in it."""
     if not isinstance(path, str) or not path:
         return "must be text that is not empty"
     if _UNFIT.search(path):
         return "has a backslash or a control character"
     names = path.split("/")
-    if any(name in ("", ".") or ".." in name for name in names):
+    if any(name in ("", ".", "..") or (".." in name and not dots) for name in names):
         return "must be relative, without empty names, `.` and `..`"
     if any(name.startswith(".") for name in names):
         return "is hidden"

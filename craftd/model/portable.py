@@ -18,7 +18,7 @@ from craftd.model import json_text
 TOKEN = "{{SESSION_PATH}}"
 _TOKEN_BYTES = TOKEN.encode()
 _TYPED_TOKEN = b"\\u007b{SESSION_PATH}}"
-_END_OF_PATH = r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9_-])"
+END_OF_PATH = r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9_-])"
 """No further character of a folder name. Session ids are ASCII, so `…/260306-a-b是` names the session, `…-b-2` not."""
 
 _HOME = re.compile(r"\$\{HOME\}|\$HOME(?=/|$)")
@@ -50,6 +50,15 @@ def expand_line(data: bytes, directory: str) -> bytes:
         if folder is not None:
             return data.replace(_TOKEN_BYTES, folder.text)
     return data
+
+
+def retarget(data: bytes, old: str, new: str) -> bytes:
+    """JSON text with every path at or below the folder *old* at or below *new*."""
+    folder = _folder(old)
+    if folder is None or folder.text not in data:
+        return data
+    text = json_text.dumps(new)[1:-1]
+    return folder.in_text.sub(lambda _: text, data)
 
 
 def occurrences(text: str, directory: str) -> list[tuple[int, int]]:
@@ -101,11 +110,11 @@ class _Folder:
 
     @cached_property
     def in_text(self) -> re.Pattern[bytes]:
-        return re.compile(re.escape(self.text) + _END_OF_PATH.encode())
+        return re.compile(re.escape(self.text) + END_OF_PATH.encode())
 
     @cached_property
     def in_string(self) -> re.Pattern[str]:
-        return re.compile(re.escape(self.directory) + _END_OF_PATH)
+        return re.compile(re.escape(self.directory) + END_OF_PATH)
 
 
 @lru_cache(maxsize=1024)

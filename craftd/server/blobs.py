@@ -13,9 +13,9 @@ import hashlib
 import os
 import re
 from bisect import insort
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor, Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -116,6 +116,25 @@ class Blob:
         return ValidationFailed((Issue(path="content.blob", message=why),), Ref("blobs", self.id))
 
 
+@define(eq=False)
+class Making:
+    """A blob that is being written. room: bytes there may be."""
+
+    blob: Blob
+    fd: int
+    room: int
+    size: int = 0
+    digest: hashlib._Hash = field(factory=hashlib.sha256)
+
+    def write(self, data: bytes) -> None:
+        """In a thread. Raises: TooLarge, OSError."""
+        if self.size + len(data) > self.room:
+            raise TooLarge("the blobs of a connection", self.room, self.size + len(data))
+        disk.write_at(self.fd, data, self.size)
+        self.size += len(data)
+        self.digest.update(data)
+
+
 def _digest(fd: int) -> str:
     digest, at = hashlib.sha256(), 0
     while piece := os.pread(fd, CHUNK_BYTES, at):
@@ -191,6 +210,25 @@ class Blobs:
         with self._used(owner, blob):
             await asyncio.wrap_future(blob.later(self.pool, partial(blob.put, 0, data)))
         return blob
+
+    @asynccontextmanager
+    async def making(self, owner: Connection) -> AsyncIterator[Making]:
+        """A blob for *owner* to read, written piece by piece; dropped if the block fails."""
+        blob = self.create(owner, None, None)
+        room = CONNECTION_BYTES - sum(other.reserved for other in self._held[owner].values())
+        making = Making(blob, disk.open_write(blob.path), room)
+        try:
+            try:
+                with self._used(owner, blob):
+                    yield making
+            finally:
+                disk.close(making.fd)
+            self._reserve(owner, 0, making.size)
+        except BaseException:
+            self._drop(owner, blob)
+            raise
+        blob.size, blob.reserved, blob.ranges = making.size, making.size, [(0, making.size)]
+        blob.sha256 = making.digest.hexdigest()
 
     async def read(self, owner: Connection, id: str, offset: int, length: int | None) -> tuple[bytes, int]:
         """Bytes of a blob, once what was asked for before is done, and how many it has."""

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from secrets import token_hex
@@ -319,7 +319,11 @@ def leftovers(folder: Path) -> list[Path]:
     return [folder / name for name in names if (match := _TEMPORARY.fullmatch(name)) is not None and match[1] != ours]
 
 
-def create_folder(path: Path, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
+Content = bytes | Callable[[], Iterable[bytes]]
+"""What a new file is to hold; a function gives it in pieces, for what is too large to be held."""
+
+
+def create_folder(path: Path, files: Mapping[str, Content], folders: tuple[str, ...] = ()) -> None:
     """Make the folder *path* with *files* (name -> content) and *folders*, all of it or nothing, durably.
 
     A file may lie in a folder, named or not. It is built beside under a dot name and then moved in, so nobody ever
@@ -327,46 +331,51 @@ def create_folder(path: Path, files: Mapping[str, bytes], folders: tuple[str, ..
     Raises: FileExistsError if the name is taken. OSError: nothing is there. DirectoryNotFlushed: it is there, but not
     yet safe.
     """
-    staged = _built(path, files, folders)
-    try:
-        disk.move_folder(staged, path)
-    except BaseException:
-        discard(staged)
-        raise
-    flush_names(path)
+    put_folder(stage_folder(path, files, folders), path)
 
 
-def replace_folder(path: Path, files: Mapping[str, bytes], kept: Path) -> None:
-    """`create_folder` in the place of the folder *path*, which is called *kept* from then on.
+def replace_folder(path: Path, files: Mapping[str, Content], kept: Path) -> None:
+    """`create_folder` in the place of the folder *path*, which is called *kept* from then on; see `put_folder`."""
+    put_folder(stage_folder(path, files), path, kept)
 
-    Where the system can exchange names, one of the two is there at every moment.
-    Raises: ForeignWrite if *path* went meanwhile. OSError: the old one is there.
+
+def put_folder(staged: Path, path: Path, kept: Path | None = None, *, again: bool = False) -> None:
+    """Give the folder *staged* its name; a folder that has it is called *kept* from then on (None: there is none).
+
+    Where the system can exchange names, one of the two is at *path* at every moment. again: what is staged stays there
+    if it fails, for another try; else nothing is left.
+    Raises: FileExistsError; ForeignWrite if the folder at *path* went meanwhile. OSError: what was there is there.
+    DirectoryNotFlushed: it is there, but not yet safe.
     """
-    staged = _built(path, files, ())
     try:
-        exchanged = disk.exchange(staged, path)
-        if not exchanged:
+        exchanged = kept is not None and disk.exchange(staged, path)
+        if kept is not None and not exchanged:
             disk.move_folder(path, kept)
     except BaseException as error:
-        discard(staged)
+        _give_up(staged, again)
         if isinstance(error, FileNotFoundError):
             raise ForeignWrite(path) from None
         raise
     try:
-        disk.move_folder(staged, kept if exchanged else path)
+        disk.move_folder(staged, kept if kept is not None and exchanged else path)
     except BaseException:
         # Should the disk refuse this too, nothing of either is removed.
         if exchanged:
             disk.exchange(staged, path)
-        else:
+        elif kept is not None:
             disk.move_folder(kept, path)
-        discard(staged)
+        _give_up(staged, again)
         raise
-    flush_names(path, kept)
+    flush_names(path, *(() if kept is None else (kept,)))
 
 
-def _built(path: Path, files: Mapping[str, bytes], folders: tuple[str, ...]) -> Path:
-    """A folder beside *path*, complete and flushed but for its name. OSError: nothing is left."""
+def _give_up(staged: Path, again: bool) -> None:
+    if not again:
+        discard(staged)
+
+
+def stage_folder(path: Path, files: Mapping[str, Content], folders: tuple[str, ...] = ()) -> Path:
+    """A folder beside *path*, complete and flushed but for its name, for `put_folder`. OSError: nothing is left."""
     staged = temporary_beside(path)
     made = {staged: None}
     disk.make_directory(staged)
@@ -376,10 +385,11 @@ def _built(path: Path, files: Mapping[str, bytes], folders: tuple[str, ...]) -> 
                 if staged in one.parents and one not in made:
                     disk.make_directory(one)
                     made[one] = None
-        for name, data in files.items():
+        for name, content in files.items():
             fd = disk.create(staged / name)
             try:
-                disk.write(fd, data)
+                for data in (content,) if isinstance(content, bytes) else content():
+                    disk.write(fd, data)
                 disk.flush_full(fd)
             finally:
                 disk.close(fd)

@@ -183,26 +183,24 @@ class Wanted:
     automations: tuple[str, ...] | None = ()
 
 
-@frozen
-class Exported:
-    data: bytes = field(repr=False)
-    warnings: tuple[Issue, ...]
+def export(root: Path, wanted: Wanted, sink: Callable[[bytes], None], told: Callable[[str], None]) -> list[Issue]:
+    """Write the resources of a workspace in the folder *root* as members of an object, and answer what stays out.
 
-
-def export(root: Path, wanted: Wanted, name: str, now: int, told: Callable[[str], None]) -> Exported:
-    """The bundle of a workspace in the folder *root* called *name*. In a thread; *told* the name of each resource.
-
-    Raises: TooLarge, OSError.
+    In a thread; *told* the name of each resource. Raises: TooLarge, OSError.
     """
     exporter = _Exporter(root, told)
-    resources: Record = {}
-    for noun, ids in (("sources", wanted.sources), ("skills", wanted.skills)):
-        if ids != ():
-            resources[noun] = list(exporter.folders(FOLDERS[noun], ids))
-    if wanted.automations != ():
-        resources["automations"] = list(exporter.automations(wanted.automations))
-    bundle = {"version": bundles.VERSION, "exportedAt": now, "resources": resources, "sourceWorkspace": name}
-    return Exported(json_text.dumps(bundle), tuple(exporter.warnings))
+    between = b""
+    for noun, ids in (("sources", wanted.sources), ("skills", wanted.skills), ("automations", wanted.automations)):
+        if ids == ():
+            continue
+        sink(between + json_text.dumps(noun) + b":[")
+        between = b""
+        for entry in exporter.automations(ids) if noun == "automations" else exporter.folders(FOLDERS[noun], ids):
+            sink(between + json_text.dumps(entry))
+            between = b","
+        sink(b"]")
+        between = b","
+    return exporter.warnings
 
 
 @define

@@ -31,7 +31,8 @@ from craftd.store import repair as mending
 from craftd.store.atomic import DirectoryNotFlushed
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
-from craftd.workspace import debts, foreign, kept_out, telling
+from craftd.workspace import arrivals, debts, foreign, kept_out, telling
+from craftd.workspace.arrivals import Arrival
 from craftd.workspace.changes import Updated
 from craftd.workspace.commit import Commit, Planned, Unit
 from craftd.workspace.debts import Debt
@@ -82,6 +83,9 @@ class SessionUnit(Unit):
     _files: kept_out.Files = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
+    _arrival: Arrival | None = None
+    _left: Transcript | None = None
+    _kept: str | None = None
         self._row_base = self.row
         self.id = self.key.removeprefix(SESSIONS)
         self.directory = self.place.directory(self.id)
@@ -216,6 +220,12 @@ class SessionUnit(Unit):
 
     def delete(self, trash: str | None) -> None:
         """Stage the removal of the folder: into `.trash/<trash>`, or for good with ""."""
+    def arrive(self, arrival: Arrival, kept: str | None) -> None:
+        """Stage that the folder *arrival* becomes the session's; one that is there is called *kept* in the trash."""
+        self._arrival, self._left, self._kept = arrival, self.transcript, kept
+        self.transcript, self.header, self._draft = arrival.transcript, arrival.header, None
+        self._new, self.gone = True, False
+
         self._delete = trash
 
     # What the queue asks
@@ -274,7 +284,12 @@ class SessionUnit(Unit):
     def _write(self) -> None:
         if self._delete is not None:
             self._remove(self._delete)
-        elif self._new:
+        if self._arrival is not None and not self._arrival.placed:
+            root = self.place.root
+            kept = None if self._kept is None else arrivals.in_trash(root, self._kept)
+            self._arrival.take_place(self.folder, kept)
+            self.owed.clear()
+        elif self._new and self._arrival is None:
             assert self.header is not None
             line = sessions.header_line(self.header, self.directory)
             try:
@@ -337,7 +352,7 @@ class SessionUnit(Unit):
 
     def _settle(self) -> None:
         """What was staged is in the file: it is the base now."""
-        if self._delete is None and self.transcript is not None and self.header is not None:
+        if self._delete is None and self.transcript is not None and (self.header is not None or self._arrival):
             version = self.version
             was_behind = self.row is not None and self.row.behind
             self.rebase(behind=not (self._rewrite or self._new) and (was_behind or self.draft.touched))
@@ -355,6 +370,12 @@ class SessionUnit(Unit):
     def _forget_staged(self) -> None:
         self._original = None
         self._mended = False
+        if self._arrival is not None:
+            if not self._arrival.placed:
+                self.transcript = self._left
+            elif self._left is not None:
+                self._left.close()
+        self._arrival = self._left = self._kept = None
         self._draft = None
         self._files = {}
         self._rewrite, self._new, self._confirm, self._delete = False, False, False, None

@@ -69,6 +69,10 @@ class Verbs:
                     raise
         raise AlreadyExists(Ref(noun, "", self._workspace.id))
 
+    def promised(self, noun: str) -> Counter[str]:
+        """Names of records that are about to be made."""
+        return self._promised[noun]
+
     @contextmanager
     def _promise(self, noun: str, *names: str) -> Iterator[None]:
         """Choose none of *names* for another record inside of it: trying again would be out of turn."""

@@ -388,8 +388,8 @@ async def test_what_is_too_large_is_refused_before_it_is_read(daemon: Daemon, co
     client = await connect(daemon, "from", "plain")
     before = snapshot(daemon.base / "plain")
     with (daemon.base / "from/skills/large.json").open("wb") as file:
-        file.truncate((100 << 20) + 1)
+        file.truncate((256 << 20) + 1)
     content = {"path": str(daemon.base / "from/skills/large.json")}
     failure = await refused(client, "bundles/import", {"workspace": "plain", "content": content})
-    assert (failure.name, failure.error["data"]["limit"]) == ("TooLarge", 100 << 20)
+    assert (failure.name, failure.error["data"]["limit"]) == ("TooLarge", 256 << 20)
     assert snapshot(daemon.base / "plain") == before

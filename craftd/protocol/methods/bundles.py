@@ -1,4 +1,4 @@
-"""Sources, skills and automations of a workspace as one JSON value, and back: the app's resource bundles."""
+"""Sessions, sources, skills and automations of a workspace as one JSON value, and back: the app's bundles."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ class ExportedBundle:
 class ExportBundle(Ref):
     """Put resources into a bundle, without secrets. Sources and skills are named by their folders."""
 
+    session: str | None = None
+    """This one alone, as the app's session bundle."""
+    sessions: tuple[str, ...] | Literal["all"] = ()
+    """With everything in them: what was said may hold secrets."""
     sources: tuple[str, ...] | Literal["all"] = ()
     skills: tuple[str, ...] | Literal["all"] = ()
     automations: tuple[str, ...] | Literal["all"] = ()
@@ -70,12 +74,15 @@ class ImportedBundle(Committed):
     sources: ImportedResources
     skills: ImportedResources
     automations: ImportedResources
+    sessions: ImportedResources
+    warnings: tuple[Issue, ...]
+    """What sessions refer to and is not here; paths are members of the session."""
 
 
 @method("bundles/import", result=ImportedBundle, right="write")
 @frozen(kw_only=True)
 class ImportBundle(Mutation):
-    """Bring in what a bundle holds: each resource whole or not at all, one after the other."""
+    """Bring in what a bundle or a remote transfer holds: each resource whole or not at all, one after the other."""
 
     content: Content
     on_conflict: Literal["skip", "overwrite", "rename"] = "skip"

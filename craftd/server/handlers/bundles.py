@@ -1,17 +1,17 @@
-"""Resource bundles."""
+"""Bundles of resources and of sessions."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
-from craftd.errors import CraftdError, Issue, Ref, TooLarge, Undecryptable, ValidationFailed
+from craftd.errors import CraftdError, InvalidParams, Issue, Ref, TooLarge, Undecryptable, ValidationFailed
 from craftd.model import bundles as model
 from craftd.model import json_text
+from craftd.model.app_records import connections_of
 from craftd.model.credentials import OWNERS
 from craftd.protocol.methods.bundles import (
     ExportBundle,
@@ -22,23 +22,55 @@ from craftd.protocol.methods.bundles import (
     ImportedResources,
     RenamedResource,
 )
+from craftd.server.blobs import CONNECTION_BYTES
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.daemon import daemon_of
 from craftd.server.handlers.files import content_of
-from craftd.workspace import bundles
+from craftd.store import session_bundle
+from craftd.store.json_stream import Bytes
+from craftd.store.session_bundle import Contents
+from craftd.store.session_export import Sink
+from craftd.workspace import bundles, session_bundles
 from craftd.workspace.credentials import DeleteCredential
 from craftd.workspace.files import Source
 from craftd.workspace.importing import Came, Importing
+from craftd.workspace.session_bundles import ImportingSessions
 from craftd.workspace.workspace import Workspace
 
 INLINE_BYTES: Final = 8 * 1024 * 1024
 """Of a bundle that is no blob."""
+LARGEST_IMPORT: Final = CONNECTION_BYTES
+"""Bytes of a bundle in a file: as many as one can have that was exported."""
 
 _SECRETS = tuple(type for type, parts in OWNERS.items() if parts == ("workspace", "source"))
 
 
 @handles
 async def export(call: Call, params: ExportBundle) -> ExportedBundle:
+    workspace: Workspace = call.scope
+    if params.session is not None and (params.sessions or params.sources or params.skills or params.automations):
+        raise InvalidParams.of("session", "stands alone: with others it is one of sessions")
+    for id in () if params.sessions == "all" else params.sessions:
+        workspace.session(id, "sessions")
+    blobs = daemon_of(call).blobs
+    async with blobs.making(call.connection) as making:
+        with call.work(params.work_done_token, "Exporting"):
+            if params.session is not None:
+                workspace.session(params.session, "session")
+                warnings = await session_bundles.export(workspace, params.session, making.write)
+            else:
+                warnings = await _export_resources(call, params, making.write)
+        if params.inline and making.size > INLINE_BYTES:
+            raise TooLarge("a bundle in an answer", INLINE_BYTES, making.size)
+    blob, size, digest = making.blob.id, making.size, making.digest.hexdigest()
+    if not params.inline:
+        return ExportedBundle(blob=blob, size=size, sha256=digest, warnings=tuple(warnings))
+    data = await workspace.in_pool(Path.read_bytes, making.blob.path)
+    blobs.delete(call.connection, blob)
+    return ExportedBundle(bundle=json_text.loads(data), size=size, sha256=digest, warnings=tuple(warnings))
+
+
+async def _export_resources(call: Call, params: ExportBundle, sink: Sink) -> list[Issue]:
     workspace: Workspace = call.scope
     loop = asyncio.get_running_loop()
     wanted = bundles.Wanted(
@@ -47,64 +79,94 @@ async def export(call: Call, params: ExportBundle) -> ExportedBundle:
             for noun in ("sources", "skills", "automations")
         }
     )
-    name = str(daemon_of(call).home.item(workspace.id).value.get("name", ""))
 
     def told(id: str) -> None:
         loop.call_soon_threadsafe(call.progress, params.work_done_token, {"kind": "report", "message": id})
 
-    with call.work(params.work_done_token, "Exporting"):
-        work = partial(bundles.export, wanted=wanted, name=name, now=workspace.now(), told=told)
-        made = await workspace.in_pool(work, workspace.place.root)
-        size, digest = len(made.data), hashlib.sha256(made.data).hexdigest()
-        if not params.inline:
-            blob = await daemon_of(call).blobs.keep(call.connection, made.data)
-            return ExportedBundle(blob=blob.id, size=size, sha256=digest, warnings=made.warnings)
-    if size > INLINE_BYTES:
-        raise TooLarge("a bundle in an answer", INLINE_BYTES, size)
-    return ExportedBundle(bundle=json_text.loads(made.data), size=size, sha256=digest, warnings=made.warnings)
+    begin = {"version": model.VERSION, "exportedAt": workspace.now()}
+    sink(json_text.dumps(begin)[:-1] + b',"resources":{')
+    work = partial(bundles.export, wanted=wanted, sink=sink, told=told)
+    warnings = await workspace.in_pool(work, workspace.place.root)
+    if params.sessions:
+        ids = sorted(workspace.sessions.rows) if params.sessions == "all" else list(dict.fromkeys(params.sessions))
+        sink((b"," if wanted != bundles.Wanted() else b"") + b'"sessions":[')
+        for index, id in enumerate(ids):
+            call.progress(params.work_done_token, {"kind": "report", "message": id})
+            sink(b"," if index else b"")
+            warnings += await session_bundles.export(workspace, id, sink)
+        sink(b"]")
+    name = daemon_of(call).home.item(workspace.id).value.get("name", "")
+    sink(b'},"sourceWorkspace":' + json_text.dumps(str(name)) + b"}")
+    return warnings
 
 
 @handles
 async def import_bundle(call: Call, params: ImportBundle) -> ImportedBundle:
     workspace: Workspace = call.scope
     token = params.work_done_token
-    with content_of(call, params.content) as source, call.work(token, "Importing"):
-        bundle = await workspace.in_pool(_read, source)
-        importing = Importing(
-            workspace=workspace,
-            origin=call.origin,
-            connection=call.connection,
-            on_conflict=params.on_conflict,
-            forget=partial(_forget, call),
-            told=lambda id: call.progress(token, {"kind": "report", "message": id}),
-        )
+    with (
+        content_of(call, params.content, largest=LARGEST_IMPORT) as source,
+        call.work(token, "Importing"),
+        ExitStack() as held,
+    ):
+        content = await workspace.in_pool(_open, (source, held))
+        contents, bundle = await workspace.in_pool(_judged, content)
+
+        def told(id: str) -> None:
+            call.progress(token, {"kind": "report", "message": id})
+
+        how: dict[str, Any] = {
+            "workspace": workspace,
+            "origin": call.origin,
+            "connection": call.connection,
+            "on_conflict": params.on_conflict,
+            "told": told,
+        }
+        importing = Importing(**how, forget=partial(_forget, call))
         sources = await importing.folders("sources", bundle.sources)
         skills = await importing.folders("skills", bundle.skills)
         automations = await importing.automations(bundle.automations)
+        coming = ImportingSessions(**how, has=partial(_has, call))
+        sessions, warnings = await coming.sessions(contents.sessions)
+        if contents.transfer is not None:
+            made = await session_bundles.transfer(workspace, contents.transfer, call.origin, call.connection)
+            old = str(contents.transfer["sourceSessionId"])
+            sessions.imported.append(old)
+            sessions.renamed[old] = made.id
     return ImportedBundle(
         sources=_shown(sources),
         skills=_shown(skills),
         automations=_shown(automations),
+        sessions=_shown(sessions),
+        warnings=tuple(warnings),
         epoch=workspace.epoch,
         revision=workspace.revision,
     )
 
 
-def _read(source: Source) -> model.Bundle:
-    """In a thread. Raises: ValidationFailed, TooLarge."""
-    with source.opened() as content:
-        size = len(content) if isinstance(content, bytes) else content.size
-        if size > model.LARGEST:
-            raise TooLarge("a bundle", model.LARGEST, size)
-        data = content if isinstance(content, bytes) else os.pread(content.fd, size, 0)
-    try:
-        value = json_text.loads(data)
-    except ValueError as error:
-        raise _unfit((Issue(path="", message=f"is no JSON: {error}", code="not-json"),)) from None
-    bundle, wrong = model.read(value)
+def _has(call: Call, noun: str, name: str) -> bool:
+    if noun == "connections":
+        return name in connections_of(daemon_of(call).home.file.value or {})
+    workspace: Workspace = call.scope
+    return workspace.has(noun, name)
+
+
+def _open(what: tuple[Source, ExitStack]) -> Bytes:
+    """In a thread: the content, until the stack is closed. Raises: ValidationFailed, TooLarge."""
+    source, held = what
+    content = held.enter_context(source.opened())
+    return Bytes.given(content) if isinstance(content, bytes) else Bytes(content.size, content.fd)
+
+
+def _judged(content: Bytes) -> tuple[Contents, model.Bundle]:
+    """In a thread. Raises: ValidationFailed."""
+    contents, wrong = session_bundle.read(content)
+    bundle = model.Bundle()
+    if not wrong and (contents.rest is not None or not (contents.sessions or contents.transfer)):
+        bundle, wrong = model.read(contents.rest)
     if wrong:
         raise _unfit(tuple(wrong))
-    return bundle
+    return contents, bundle
 
 
 def _unfit(issues: tuple[Issue, ...]) -> ValidationFailed:
