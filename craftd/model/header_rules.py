@@ -78,6 +78,10 @@ def _followed(old: Record, new: Record, now: int, mode: Callable[[Record], str |
             new = {name: member for name, member in new.items() if name != "lastReadMessageId"}
         elif old.get("hasUnread") is True:
             new = marked_read(new)
+    elif _differs(old, new, "lastReadMessageId") and not _differs(old, new, "hasUnread"):
+        final = new.get("lastFinalMessageId")
+        if new.get("hasUnread") is True and final is not None and new.get("lastReadMessageId") == final:
+            new = {**new, "hasUnread": False}
     return new
 
 

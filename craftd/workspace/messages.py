@@ -59,6 +59,7 @@ class AppendMessages(SessionCommit):
         if self.expected_tail is not None and unit.draft.tail != self.expected_tail and not self._all_there(unit):
             raise VersionConflict(unit.ref, {"tail": unit.draft.tail})
         new: list[Record] = []
+        files: kept_out.Files = {}
         answer: list[dict[str, str]] = []
         for at, given in enumerate(self.messages):
             record = self._stored.get(at) or messages.normalise(given)
@@ -72,7 +73,9 @@ class AppendMessages(SessionCommit):
                 unit.confirm()
             else:
                 whole = self._stored[at] = complete(record, now, unit.pick)
-                new.append(record := unit.kept_out(whole))
+                record, more = unit.to_store(whole)
+                new.append(record)
+                files |= more
             answer.append({"id": record["id"], "version": version_of(record)})
         if not new and not self.set:
             return Planned(answer)
@@ -84,6 +87,7 @@ class AppendMessages(SessionCommit):
         index = unit.draft.count
         changes: list[Change] = []
         if new:
+            unit.keep(files)
             sizes = unit.append(new, header)
             changes.append(telling.appended(unit.id, index, new, sizes, unit.draft.count))
         elif header is not None:
@@ -189,13 +193,14 @@ class UpdateMessage(MessageCommit):
         if there.record is None:
             uri = (unit.folder / "session.jsonl").as_uri()
             raise Corrupt(f"{self.ref} cannot be read: delete it, and append what it should be", uri, self.ref)
-        record = unit.kept_out(messages.patched(there.record, self.patch), there.record)
+        record, files = unit.to_store(messages.patched(there.record, self.patch), there.record)
         if not patches.diff(there.record, record):
             return Planned(Updated(item, changed=False))
         issues = messages.validate_change(there.record, record)
         if issues:
             raise ValidationFailed(tuple(issues), self.ref)
         old = unit.value()
+        unit.keep(files)
         size = unit.replace(position, record)
         change = telling.message_changed(unit.id, item.id, there.record, record, size)
         return Planned(Updated(item_of(unit.draft.read(position)), changed=True), [change, *unit.changed_since(old)])

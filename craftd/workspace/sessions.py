@@ -190,13 +190,15 @@ class SessionUnit(Unit):
         self.draft.take_out(positions)
         self.change(sessions.after_edit(base, self.draft.counters, removed))
 
-    def kept_out(self, record: Record, old: Record | None = None) -> Record:
-        """The message *record*, the successor of *old*, as its line shall be; the files that this needs are staged."""
+    def to_store(self, record: Record, old: Record | None = None) -> tuple[Record, kept_out.Files]:
+        """The message *record*, the successor of *old*, as its line shall be, and the files that this needs."""
         usage = (self.header or {}).get("tokenUsage")
         window = usage.get("contextWindow") if isinstance(usage, dict) else None
-        line, files = kept_out.stored(record, old or {}, self.place.root, self.directory, window)
+        return kept_out.stored(record, old or {}, self.place.root, self.directory, window)
+
+    def keep(self, files: kept_out.Files) -> None:
+        """Stage *files*: they are on disk before the lines."""
         self._files |= files
-        return line
 
     def repair(self, header: Record, lines: Mapping[int, Mended], original: str) -> None:
         """Stage what damaged *lines* become, and *header* with new counts. *original*: name of the file as it was."""

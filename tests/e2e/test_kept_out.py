@@ -129,6 +129,18 @@ async def test_a_result_that_comes_later_is_kept_out_too(shared: Daemon, client:
     assert len(list((folder(shared, session) / "long_responses").iterdir())) == 2, "nothing is overwritten"
 
 
+async def test_what_is_refused_leaves_no_file(shared: Daemon, client: Wire, session: str) -> None:
+    await append(client, session, result("t1", "short"))
+    asked = client.ask("messages/append", {"session": session, "messages": [result("t2"), result("t1", "other")]})
+    wrong = {"set": {"toolResult": LONG, "content": 5}}
+    other = client.ask("messages/update", {"session": session, "id": "t1", "patch": wrong})
+    await append(client, session, result("t3", "short"))
+    for id, name in ((asked, "AlreadyExists"), (other, "ValidationFailed")):
+        with pytest.raises(Failed, match=name):
+            await client.answer(id)
+    assert list((folder(shared, session) / "long_responses").iterdir()) == []
+
+
 async def test_two_results_of_one_tool_in_one_millisecond_have_a_file_each(
     shared: Daemon, client: Wire, session: str
 ) -> None:
