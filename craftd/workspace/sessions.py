@@ -81,11 +81,11 @@ class SessionUnit(Unit):
     _original: str | None = None
     """Name beside, under which the file as it was stays when it is mended."""
     _files: kept_out.Files = field(factory=dict)
-
-    def __attrs_post_init__(self) -> None:
     _arrival: Arrival | None = None
     _left: Transcript | None = None
     _kept: str | None = None
+
+    def __attrs_post_init__(self) -> None:
         self._row_base = self.row
         self.id = self.key.removeprefix(SESSIONS)
         self.directory = self.place.directory(self.id)
@@ -220,14 +220,14 @@ class SessionUnit(Unit):
         self._new = True
         self.gone = False
 
-    def delete(self, trash: str | None) -> None:
-        """Stage the removal of the folder: into `.trash/<trash>`, or for good with ""."""
     def arrive(self, arrival: Arrival, kept: str | None) -> None:
         """Stage that the folder *arrival* becomes the session's; one that is there is called *kept* in the trash."""
         self._arrival, self._left, self._kept = arrival, self.transcript, kept
         self.transcript, self.header, self._draft = arrival.transcript, arrival.header, None
         self._new, self.gone = True, False
 
+    def delete(self, trash: str | None) -> None:
+        """Stage the removal of the folder: into `.trash/<trash>`, or for good with ""."""
         self._delete = trash
 
     # What the queue asks
@@ -284,13 +284,13 @@ class SessionUnit(Unit):
         self._settle()
 
     def _write(self) -> None:
-        if self._delete is not None:
-            self._remove(self._delete)
         if self._arrival is not None and not self._arrival.placed:
             root = self.place.root
             kept = None if self._kept is None else arrivals.in_trash(root, self._kept)
             self._arrival.take_place(self.folder, kept)
             self.owed.clear()
+        if self._delete is not None:
+            self._remove(self._delete)
         elif self._new and self._arrival is None:
             assert self.header is not None
             line = sessions.header_line(self.header, self.directory)
@@ -359,7 +359,8 @@ class SessionUnit(Unit):
             was_behind = self.row is not None and self.row.behind
             self.rebase(behind=not (self._rewrite or self._new) and (was_behind or self.draft.touched))
             assert self.row is not None
-            self.row.remember(self.header, self.value(), version)
+            if self.header is not None:
+                self.row.remember(self.header, self.value(), version)
         if self._mended or self.gone:
             self.owed.clear()
         self._forget_staged()
@@ -371,13 +372,13 @@ class SessionUnit(Unit):
 
     def _forget_staged(self) -> None:
         self._original = None
-        self._mended = False
         if self._arrival is not None:
             if not self._arrival.placed:
                 self.transcript = self._left
             elif self._left is not None:
                 self._left.close()
         self._arrival = self._left = self._kept = None
+        self._mended = False
         self._draft = None
         self._files = {}
         self._rewrite, self._new, self._confirm, self._delete = False, False, False, None

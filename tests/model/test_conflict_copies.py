@@ -59,7 +59,8 @@ def test_a_name_that_a_person_could_choose_is_a_copy_only_beside_the_original(
     name: str, original: str, program: str
 ) -> None:
     copy = recognise(name, {original}.__contains__)
-    assert copy is not None and (copy.original, copy.program) == (original, program)
+    assert copy is not None
+    assert (copy.original, copy.program) == (original, program)
     assert recognise(name, lambda original: False) is None
     assert could_be(name)
 
