@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         CreatedBlob,
         CreatedToken,
         CredentialsStatus,
+        Emptied,
         Evaluated,
         Events,
         ExportedBundle,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         Item,
         Page,
         Position,
+        Purged,
         Removed,
         Renamed,
         Repaired,
@@ -2517,6 +2519,32 @@ class SessionsCalls(Noun):
         )
         return result
 
+    async def empty_trash(
+        self,
+        *,
+        workspace: str | None = None,
+        key: str | None = None,
+        ids: Sequence[str] | None = None,
+        older_than_days: float | None = None,
+    ) -> Emptied:
+        """Remove deleted sessions for good: all, or some.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        ids: From the list of the trash.
+        older_than_days: Only what was deleted before that.
+        """
+        result: Emptied = await self._door.call(
+            "sessions/emptyTrash",
+            {
+                "workspace": workspace,
+                "key": key,
+                "ids": ids,
+                "olderThanDays": older_than_days,
+            },
+        )
+        return result
+
     async def get(
         self,
         *,
@@ -2599,6 +2627,27 @@ class SessionsCalls(Noun):
             },
         )
 
+    async def list_trash(
+        self,
+        *,
+        workspace: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page:
+        """Deleted sessions, the latest first.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Page = await self._door.call(
+            "sessions/listTrash",
+            {
+                "workspace": workspace,
+                "limit": limit,
+                "cursor": cursor,
+            },
+        )
+        return result
+
     async def mark_read(
         self,
         *,
@@ -2647,6 +2696,34 @@ class SessionsCalls(Noun):
             },
         )
 
+    async def purge(
+        self,
+        *,
+        older_than_days: float,
+        workspace: str | None = None,
+        key: str | None = None,
+        dry_run: bool | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> Purged:
+        """Move sessions to the trash that were archived long ago.
+
+        older_than_days: More than 0. A session without a certain time of archiving stays.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        dry_run: Only say which.
+        """
+        result: Purged = await self._door.call(
+            "sessions/purge",
+            {
+                "olderThanDays": older_than_days,
+                "workspace": workspace,
+                "key": key,
+                "dryRun": dry_run,
+            },
+            on_progress=on_progress,
+        )
+        return result
+
     async def repair(
         self,
         *,
@@ -2668,6 +2745,29 @@ class SessionsCalls(Noun):
                 "workspace": workspace,
                 "key": key,
                 "dryRun": dry_run,
+            },
+        )
+        return result
+
+    async def restore(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        key: str | None = None,
+    ) -> Created:
+        """Give a deleted session back, with everything in its folder, under its old id.
+
+        id: From the list of the trash; or the session's, for its last deletion.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Created = await self._door.call(
+            "sessions/restore",
+            {
+                "id": id,
+                "workspace": workspace,
+                "key": key,
             },
         )
         return result

@@ -144,6 +144,14 @@ class CredentialsStatus(TypedDict):
     items: list[CredentialStatus]
 
 
+class Emptied(TypedDict):
+    """removed: ids in the trash of what is gone for good."""
+
+    epoch: str
+    revision: int
+    removed: list[str]
+
+
 class Evaluated(TypedDict):
     """sessions: ids of those that match, the latest first."""
 
@@ -348,6 +356,14 @@ class Position(TypedDict):
 
     epoch: str
     revision: int
+
+
+class Purged(TypedDict):
+    """sessions: ids of those that went to the trash, or would."""
+
+    epoch: str
+    revision: int
+    sessions: list[str]
 
 
 class Removed(TypedDict):

@@ -203,9 +203,13 @@ def _one_of(tp: Any) -> _Hook:
 def _union(tp: Any) -> _Hook:
     """Members of a union must differ in their JSON type: that alone decides."""
     choices = {_json_type(choice): choice for choice in get_args(tp)}
+    if float in choices:
+        choices.setdefault(int, float)  # JSON has one kind of number
     untouched = {kind for kind, choice in choices.items() if choice in _JSON_NAMES or choice == Record}
     hooks = {k: (_converter.get_structure_hook(c), c) for k, c in choices.items() if k not in untouched}
-    wanted = " or ".join(_JSON_NAMES[kind] for kind in choices if kind is not type(None))
+    wanted = " or ".join(
+        dict.fromkeys(_JSON_NAMES[choices[kind] if kind is int else kind] for kind in choices if kind is not type(None))
+    )
 
     def read(value: Any, _: Any) -> Any:
         kind = type(value)

@@ -26,7 +26,7 @@ from craftd.store import files, task_file
 from craftd.store.checked import Checked, Kind, json
 from craftd.store.entries import Entries
 from craftd.store.files import JsonForm, Shelf
-from craftd.store.folders import Folders
+from craftd.store.folders import TRASH, Folders
 from craftd.store.frontmatter import MatterForm
 from craftd.store.singles import Singles
 
@@ -186,6 +186,7 @@ def written_folders(root: Path) -> Iterator[Path]:
     """Every folder of the workspace *root* in which craftd makes or replaces something."""
     yield root
     yield root / ".claude-plugin"
+    yield root / TRASH
     for shelf in SHELVES.values():
         if isinstance(shelf, Entries):
             yield (root / shelf.file).parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from attrs import define, frozen
@@ -74,6 +74,12 @@ class Commit(ABC):
     def unit(self) -> str:
         """Key of the unit it changes: `sessions/<id>`, `labels/config.json`."""
 
+    def ahead(self) -> Callable[[], None] | None:
+        """Slow work that only reads or works beside, for a pool thread, before a commit on a session is planned; None =
+        nothing (any more). It raises nothing: `plan` does.
+        """
+        return None
+
     @abstractmethod
     def plan(self, unit: Any, now: int) -> Planned:
         """Compute on the running state and stage it. Raises CraftdError before anything is staged."""
@@ -94,6 +100,13 @@ class Done:
     answer: Any
     epoch: str
     revision: int
+
+
+def run_ahead(works: Sequence[Callable[[], None]], answer: Any) -> Any:
+    """In a pool thread: all of *works*, then *answer*."""
+    for work in works:
+        work()
+    return answer
 
 
 def io_error(error: OSError, *, written: bool = False) -> CraftdError:

@@ -28,7 +28,9 @@ from craftd.model.repair import Mended
 from craftd.model.settings import Levels
 from craftd.store import atomic, confine, disk
 from craftd.store import repair as mending
+from craftd.store import trash as trashes
 from craftd.store.atomic import DirectoryNotFlushed
+from craftd.store.folders import TRASH
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
 from craftd.workspace import arrivals, debts, foreign, kept_out, telling
@@ -338,10 +340,8 @@ class SessionUnit(Unit):
             self.transcript.close()
             self.transcript = None
         if trash:
-            bin = self.place.root / ".trash"
-            if not bin.exists():
-                disk.make_directory(bin)
-                disk.flush_directory(self.place.root)
+            bin = self.place.root / TRASH
+            trashes.ready(self.place.root)
             disk.move_folder(self.folder, bin / trash)
             self.row, self.header, self.gone = None, None, True
             atomic.flush_names(bin / trash, self.folder)
@@ -506,7 +506,7 @@ class DeleteSession(SessionCommit):
         unit.require()
         if self.expected is not None and unit.version != self.expected:
             raise VersionConflict(unit.ref, {"version": unit.version})
-        unit.delete("" if self.permanent else f"{now}-{unit.id}")
+        unit.delete("" if self.permanent else trashes.free(unit.place.root, now, unit.id).name)
         return Planned(None, [telling.deleted(unit.id)])
 
 

@@ -165,6 +165,23 @@ async def other_annotation(scene: Scene) -> Params:
     return {**await old_annotation(scene), "patch": {"set": {"status": "resolved"}}}
 
 
+async def a_deleted_session(scene: Scene) -> Params:
+    id = await scene.session()
+    await scene.client.call("sessions/delete", {"id": id})
+    return {"id": id, "key": scene.key}
+
+
+async def some_trash(scene: Scene) -> Params:
+    id = (await a_deleted_session(scene))["id"]
+    items = (await scene.client.call("sessions/listTrash"))["items"]
+    return {"ids": [item["id"] for item in items if item["info"]["session"] == id], "key": scene.key}
+
+
+async def what_is_old(scene: Scene) -> Params:
+    await scene.client.call("sessions/create", {"id": scene.name, "value": {"isArchived": True, "archivedAt": 10**12}})
+    return {"olderThanDays": 3000, "key": scene.key}
+
+
 async def some_sessions(scene: Scene) -> Params:
     return {"sessions": [await scene.session()]}
 
@@ -462,9 +479,13 @@ WELL: dict[str, Prepare] = {
     "preferences/get": nothing,
     "preferences/update": other_preferences,
     "prerequisites/check": some_steps,
+    "sessions/emptyTrash": some_trash,
+    "sessions/listTrash": nothing,
     "sessions/markRead": read_sessions,
     "sessions/publish": relayed,
+    "sessions/purge": what_is_old,
     "sessions/repair": one_session,
+    "sessions/restore": a_deleted_session,
     "sessions/unread": nothing,
     "sessions/view": some_sessions,
     "skills/resolve": of_a_session,
@@ -562,6 +583,8 @@ def another(well: Params) -> Params:
     if set(well) == {"content", "key"}:
         return {"content": {"text": "another"}}
     lists = ("sessions", "ids")
+    if "olderThanDays" in well:
+        return {"olderThanDays": 2 * well["olderThanDays"]}
     if "id" not in well and "patch" in well and "session" not in well:
         return {"patch": {"set": {"another": True}}}
     name = next(name for name in ("id", "session", "path", "prepend", *lists) if name in well)

@@ -22,6 +22,7 @@ class Params:
     limit: int | None = None
     missing_ok: bool = False
     ratio: float = 1.0
+    days: float | None = None
     direction: Literal["forward", "backward"] = "forward"
     topics: tuple[str, ...] | Literal["*"] | None = None
     messages: tuple[Record, ...] = ()
@@ -47,13 +48,18 @@ def test_members_have_their_wire_names() -> None:
     ("member", "wrong"),
     [
         ("id", 5), ("id", True), ("limit", "5"), ("limit", 5.0), ("limit", True), ("missingOk", "false"),
-        ("missingOk", 0), ("ratio", "1"), ("ratio", False), ("direction", "up"), ("direction", 1), ("topics", 3),
+        ("missingOk", 0), ("ratio", "1"), ("ratio", False), ("days", "1"), ("direction", "up"), ("direction", 1), ("topics", 3),
         ("topics", "all"), ("messages", "ab"), ("messages", {}), ("since", "now"), ("since", []), ("byName", []),
         ("set", "x"), ("set", [1]),
     ],
 )  # fmt: skip
 def test_nothing_is_coerced(member: str, wrong: Any) -> None:
     assert list(issues({"id": "a", member: wrong})) == [member]
+
+
+@pytest.mark.parametrize("days", [3, 0.5])
+def test_a_number_is_written_with_a_point_or_without(days: float) -> None:
+    assert structure(Params, {"id": "a", "ratio": days, "days": days}).days == days
 
 
 def test_every_wrong_member_is_named_by_its_wire_path() -> None:

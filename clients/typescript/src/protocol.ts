@@ -112,6 +112,13 @@ export interface CredentialsStatus {
   items: CredentialStatus[];
 }
 
+/** removed: ids in the trash of what is gone for good. */
+export interface Emptied {
+  epoch: string;
+  revision: number;
+  removed: string[];
+}
+
 /** sessions: ids of those that match, the latest first. */
 export interface Evaluated {
   epoch: string;
@@ -301,6 +308,13 @@ export interface Page {
 export interface Position {
   epoch: string;
   revision: number;
+}
+
+/** sessions: ids of those that went to the trash, or would. */
+export interface Purged {
+  epoch: string;
+  revision: number;
+  sessions: string[];
 }
 
 /** sessions: how many were changed with it. */
@@ -1558,6 +1572,20 @@ export interface Methods {
     };
     result: Committed;
   };
+  /** Remove deleted sessions for good: all, or some. */
+  "sessions/emptyTrash": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** From the list of the trash. */
+      ids?: string[];
+      /** Only what was deleted before that. */
+      olderThanDays?: number;
+    };
+    result: Emptied;
+  };
   /** One session. */
   "sessions/get": {
     params: {
@@ -1589,6 +1617,16 @@ export interface Methods {
     };
     result: Page;
   };
+  /** Deleted sessions, the latest first. */
+  "sessions/listTrash": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      limit?: number;
+      cursor?: string;
+    };
+    result: Page;
+  };
   /** Everything in these sessions was read: `hasUnread` false, `lastReadMessageId` the last final message. */
   "sessions/markRead": {
     params: {
@@ -1614,6 +1652,21 @@ export interface Methods {
     };
     result: null;
   };
+  /** Move sessions to the trash that were archived long ago. */
+  "sessions/purge": {
+    params: {
+      /** More than 0. A session without a certain time of archiving stays. */
+      olderThanDays: number;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** Only say which. */
+      dryRun?: boolean;
+      workDoneToken?: number | string;
+    };
+    result: Purged;
+  };
   /** Mend the file of a session; what it was stays beside. */
   "sessions/repair": {
     params: {
@@ -1626,6 +1679,18 @@ export interface Methods {
       dryRun?: boolean;
     };
     result: Repaired;
+  };
+  /** Give a deleted session back, with everything in its folder, under its old id. */
+  "sessions/restore": {
+    params: {
+      /** From the list of the trash; or the session's, for its last deletion. */
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+    };
+    result: Created;
   };
   /** Which sessions have unread messages, hidden and archived ones left out; of one or all open workspaces. */
   "sessions/unread": {
@@ -2702,8 +2767,11 @@ export const KEYED: ReadonlySet<string> = new Set([
   "projects/update",
   "sessions/create",
   "sessions/delete",
+  "sessions/emptyTrash",
   "sessions/markRead",
+  "sessions/purge",
   "sessions/repair",
+  "sessions/restore",
   "sessions/update",
   "settings/update",
   "skills/create",
@@ -2765,6 +2833,7 @@ export const READS: ReadonlySet<string> = new Set([
   "projects/list",
   "sessions/get",
   "sessions/list",
+  "sessions/listTrash",
   "sessions/unread",
   "sessions/view",
   "settings/get",

@@ -28,6 +28,7 @@ from craftd.protocol.methods import (
     statuses,
     tasks,
     tokens,
+    trash,
     views,
     workspaces,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "statuses",
     "tasks",
     "tokens",
+    "trash",
     "views",
     "workspaces",
 ]

@@ -25,6 +25,7 @@ from craftd.server.handlers import (
     statuses,
     tasks,
     tokens,
+    trash,
     views,
     workspaces,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "statuses",
     "tasks",
     "tokens",
+    "trash",
     "views",
     "workspaces",
 ]
