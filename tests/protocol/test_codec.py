@@ -48,8 +48,8 @@ def test_members_have_their_wire_names() -> None:
     ("member", "wrong"),
     [
         ("id", 5), ("id", True), ("limit", "5"), ("limit", 5.0), ("limit", True), ("missingOk", "false"),
-        ("missingOk", 0), ("ratio", "1"), ("ratio", False), ("days", "1"), ("direction", "up"), ("direction", 1), ("topics", 3),
-        ("topics", "all"), ("messages", "ab"), ("messages", {}), ("since", "now"), ("since", []), ("byName", []),
+        ("missingOk", 0), ("ratio", "1"), ("ratio", False), ("days", "1"), ("direction", "up"), ("direction", 1),
+        ("topics", 3), ("topics", "all"), ("messages", "ab"), ("messages", {}), ("since", "now"), ("since", []), ("byName", []),
         ("set", "x"), ("set", [1]),
     ],
 )  # fmt: skip
