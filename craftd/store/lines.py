@@ -21,7 +21,7 @@ from craftd.model.messages import is_message
 from craftd.model.portable import parse_line
 from craftd.model.records import Record
 from craftd.store import disk
-from craftd.store.table import Damage, Table
+from craftd.store.table import Damage, Table, id_of
 
 CHUNK: Final = 1 << 20
 FIRST_CHUNK: Final = 16 << 10
@@ -158,7 +158,7 @@ def scan_body(
 
     *body*: where offsets count from; *line*: number of the line at *start*.
     """
-    ids = {identity for identity in table.ids if identity is not None}
+    ids = {hash(identity) for identity in table.ids if identity is not None}
     ended = True
     for number, (offset, text, ended) in enumerate(_physical_lines(fd, start, size, CHUNK), line):
         digest.update(text)
@@ -170,7 +170,7 @@ def scan_body(
 
 def scan_text(data: bytes, offset: int, table: Table, directory: str) -> None:
     """Add the lines of *data*, which begins with one at *offset* of the body, to *table*; numbers begin with 1."""
-    ids: set[str] = set()
+    ids: set[int] = set()
     lines = data.split(b"\n")
     for number, text in enumerate(lines, 1):
         if number < len(lines) or text:
@@ -240,8 +240,8 @@ def _physical_lines(fd: int, start: int, stop: int, first: int) -> Iterator[tupl
         yield offset, rest, False
 
 
-def _add_line(table: Table, text: bytes, offset: int, number: int, ended: bool, directory: str, ids: set[str]) -> None:
-    """A line without its LF, at *offset* of the body. ids: of the lines before it."""
+def _add_line(table: Table, text: bytes, offset: int, number: int, ended: bool, directory: str, ids: set[int]) -> None:
+    """A line without its LF, at *offset* of the body. ids: hashes of those of the lines before it."""
     try:
         record = parse_line(text, directory)
     except ValueError:
@@ -261,20 +261,20 @@ def repeated(identity: str, number: int) -> Damage:
     return Damage("id-repeated", number, f"{identity} is the id of an earlier message")
 
 
-def _add(table: Table, piece: Piece, offset: int, number: int, ids: set[str]) -> None:
+def _add(table: Table, piece: Piece, offset: int, number: int, ids: set[int]) -> None:
     position = len(table)
     table.add(offset, piece.raw, piece.record)
     if piece.problem is not None:
         table.report(Damage("line-unreadable", number, piece.problem), position)
-    identity = table.ids[position]
+    identity = None if piece.record is None else id_of(piece.record)
     if identity is not None:
-        if identity in ids:
+        if (digest := hash(identity)) in ids:
             table.report(repeated(identity, number), position)
-        ids.add(identity)
+        ids.add(digest)
 
 
 def _add_hard_line(
-    table: Table, line: bytes, offset: int, number: int, ended: bool, directory: str, ids: set[str]
+    table: Table, line: bytes, offset: int, number: int, ended: bool, directory: str, ids: set[int]
 ) -> None:
     """A line that is not simply one object: blank, padded with NULs, several objects, or unreadable."""
     content = line.strip(_BLANK)

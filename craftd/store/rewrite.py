@@ -20,7 +20,7 @@ from craftd.model.records import Record
 from craftd.store import atomic, disk
 from craftd.store.lines import CHUNK, Head, new_digest, scan
 from craftd.store.recount import recounted
-from craftd.store.table import Table
+from craftd.store.table import Table, id_of
 
 
 @frozen
@@ -186,7 +186,7 @@ def _edited(table: Table, edits: tuple[Edit, ...], directory: str, source: int, 
             changed |= dict.fromkeys(edit.positions)
             if edit.line is not None:
                 record = changed[edit.position] = parse_line(edit.line, directory)
-                new.put(edit.start + shift, edit.line, record, own=True)
+                new.put(edit.start + shift, edit.line, id_of(record), own=True)
         shift += len(edit.data) - (edit.stop - edit.start)
     new.take(table, position, len(table), shift)
     new.counted_as(recounted(table, changed, lambda at: parse_line(_line(table, at, source, body), directory)))

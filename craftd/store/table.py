@@ -1,20 +1,21 @@
 """Where every line of a transcript's body stands, what it is called and what it hashes to; the counters along the way.
 
-Offsets count from the beginning of the body, so a new line 1 moves nothing. About 100 bytes per line, and adding a
-line costs the same however many there are. A table only ever grows; whoever changes lines builds another one.
+Offsets count from the beginning of the body, so a new line 1 moves nothing. A line takes 34 bytes and its id, and
+adding one costs the same however many there are. A table only ever grows; whoever changes lines builds another one.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Container
+from collections.abc import Set
 from typing import Final
 
 from attrs import frozen
 
 from craftd.model.messages import Counters
 from craftd.model.records import Record
+from craftd.store.names import Names
 
 _PENDING_BYTES: Final = 1 << 20
 """Parsed messages that wait to be counted together hold at most about this much text."""
@@ -41,7 +42,7 @@ class Table:
         self.lengths = array("Q")
         self.digests = array("q")
         """Hash of each line's bytes, good within this process."""
-        self.ids: list[str | None] = []
+        self.ids = Names()
         self.own = bytearray()
         """1 for each line this process has acknowledged."""
         self.unreadable: list[int] = []
@@ -71,7 +72,7 @@ class Table:
     def add(self, offset: int, raw: bytes, record: Record | None, *, own: bool = False) -> None:
         """One line more, and count it. None = it cannot be read."""
         position = len(self.offsets)
-        self.put(offset, raw, record, own=own)
+        self.put(offset, raw, None if record is None else id_of(record), own=own)
         if record is None:
             self.unreadable.append(position)
             return
@@ -80,10 +81,9 @@ class Table:
         if self._pending_bytes > _PENDING_BYTES:
             self._counters = self.counters
 
-    def put(self, offset: int, raw: bytes, record: Record | None, *, own: bool = False) -> None:
+    def put(self, offset: int, raw: bytes, identity: str | None, *, own: bool = False) -> None:
         """One line more, not counted."""
-        identity = None if record is None else record.get("id")
-        self.ids.append(identity if isinstance(identity, str) else None)
+        self.ids.append(identity)
         self.offsets.append(offset)
         self.lengths.append(len(raw))
         self.digests.append(hash(raw))
@@ -115,10 +115,7 @@ class Table:
 
     def find(self, identity: str, start: int = 0) -> int | None:
         """Position of the first message called *identity*, from *start* on."""
-        try:
-            return self.ids.index(identity, start)
-        except ValueError:
-            return None
+        return self.ids.find(identity, start)
 
     def latest(self, number: int) -> dict[str, int]:
         """Positions by id of the last *number* lines and of all our own; of equal ids the first."""
@@ -137,13 +134,15 @@ class Table:
             del self.flaws[len(self) - 1]
             self.report(Damage("line-unreadable", flaw.line, flaw.message), len(self) - 1)
 
-    def mark_own(self, ids: Container[str]) -> None:
+    def mark_own(self, ids: Set[str]) -> None:
         """The lines with these *ids* are ours, no others."""
-        for position, identity in enumerate(self.ids):
+        self.own[:] = bytes(len(self))
+        for position, identity in enumerate(self.ids) if ids else ():
             self.own[position] = identity is not None and identity in ids
 
     def own_ids(self) -> set[str]:
-        return {identity for identity, own in zip(self.ids, self.own, strict=True) if own and identity is not None}
+        ours = (self.ids[position] for position, own in enumerate(self.own) if own)
+        return {identity for identity in ours if identity is not None}
 
     def copy(self) -> Table:
         table = Table(self.counters.directory)
@@ -159,9 +158,14 @@ class Table:
         self.offsets.extend(array("Q", [offset + shift for offset in offsets]) if shift else offsets)
         self.lengths.extend(other.lengths[start:stop])
         self.digests.extend(other.digests[start:stop])
-        self.ids.extend(other.ids[start:stop])
+        self.ids.take(other.ids, start, stop)
         self.own.extend(other.own[start:stop])
 
     def counted_as(self, counters: Counters) -> None:
         """What the lines add up to, after they were put or taken without counting."""
         self._counters = counters
+
+
+def id_of(record: Record) -> str | None:
+    identity = record.get("id")
+    return identity if isinstance(identity, str) else None

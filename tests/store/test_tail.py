@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from craftd.store import tail as tail_module
@@ -94,6 +94,7 @@ heads = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(
     head=heads,
     body=st.lists(
@@ -113,6 +114,7 @@ def test_whatever_stands_in_a_file_is_the_same_from_behind(
         assert_the_same_from_behind(opened(path), size, count, most)
 
 
+@settings(deadline=None)
 @given(edges=st.lists(st.integers(0, 60), min_size=1, max_size=8), size=st.sampled_from([1, 200, 1000]))
 def test_pages_may_be_asked_for_in_any_order(edges: list[int], size: int) -> None:
     with TemporaryDirectory() as folder, step(size):
