@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from craftd.cli import call, check, serve, sessions, text, token, workspaces
+from craftd.cli import call, check, doctor, serve, sessions, text, token, workspaces
 from craftd.client.failures import CallFailed, ConnectionLost
 from craftd.client.launch import Mismatch, NotReached
 from craftd.protocol.rendezvous import VERSION
@@ -28,7 +28,7 @@ for command in (
     serve.serve, stdio, serve.status, serve.stop, serve.restart, serve.release, serve.logs,
     call.call, call.listen, call.schema, call.completion,
     sessions.ls, sessions.show, sessions.tail,
-    workspaces.workspaces, workspaces.doctor, check.check, token.token,
+    workspaces.workspaces, doctor.doctor, check.check, token.token,
 ):  # fmt: skip
     craftd.add_command(command)
 

@@ -1,9 +1,8 @@
-"""Workspaces: which are known, one more, and what is wrong with their files."""
+"""Workspaces: which are known, and one more."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import click
 
@@ -59,42 +58,3 @@ def add(path: str, name: str | None, adopt: bool, json: bool) -> None:
         text.emit(item, one_line=True)
     else:
         text.say(f"{item['id']}  {folder}")
-
-
-@click.command()
-@door.in_workspace
-@door.as_json
-def doctor(workspace: str | None, json: bool) -> int:
-    """Report everything that is wrong with the files of all workspaces; changes nothing. Exit 1 if there are errors."""
-    errors = total = 0
-    with door.connected() as client:
-        registered = client.pages("workspaces/list", {})
-        there = [(str(item["id"]), item["value"]["path"]) for item in registered if not _is_elsewhere(item)]
-        scopes = [(None, "configuration"), *there] if workspace is None else [(door.name_of(workspace), workspace)]
-        for id, shown in scopes:
-            named = {} if id is None else {"workspace": id}
-            for found in client.call("issues/list", named)["items"]:
-                total += 1
-                errors += found.get("severity") == "error"
-                if json:
-                    text.emit({**named, **found}, one_line=True)
-                else:
-                    text.say(_line(shown, found))
-    if not json:
-        text.say(text.plural(total, "finding") + f", {text.plural(errors, 'error')}" if total else "nothing is wrong")
-    return 1 if errors else 0
-
-
-def _is_elsewhere(item: dict[str, Any]) -> bool:
-    """Not to be asked by itself: its folder is gone, which the configuration's list says, or another entry has it."""
-    info = item.get("info", {})
-    return bool(info.get("missing") or info.get("aliasOf"))
-
-
-def _line(scope: str, found: dict[str, object]) -> str:
-    place = str(found.get("path", ""))
-    span = found.get("range")
-    if isinstance(span, dict):
-        place += f":{span['start']['line'] + 1}"
-    code = f" [{found['code']}]" if found.get("code") else ""
-    return f"{found.get('severity')}: {scope}: {place}: {found.get('message')}{code}"

@@ -61,7 +61,7 @@ def look(root: Path, config: Path, within: Path) -> list[Folder]:
     """
     if root != config and kind_of(root) == "workspace":
         return [_workspace(root, config, within)]
-    home = Home.of(root, _around(root))
+    home = Home.of(root, surroundings(root))
     home.look_once()
     found = [Folder(root, _ordered(root, home.issues(), within))]
     if within == root:
@@ -71,7 +71,7 @@ def look(root: Path, config: Path, within: Path) -> list[Folder]:
 
 
 def _workspace(root: Path, config: Path, within: Path) -> Folder:
-    return Folder(root, _ordered(root, Workspace.look_once("", root, _around(config)).issues(), within))
+    return Folder(root, _ordered(root, Workspace.look_once("", root, surroundings(config)).issues(), within))
 
 
 def _ordered(root: Path, issues: dict[str, list[Issue]], within: Path) -> dict[str, list[Issue]]:
@@ -81,7 +81,8 @@ def _ordered(root: Path, issues: dict[str, list[Issue]], within: Path) -> dict[s
     return {path: issues[path] for path in wanted}
 
 
-def _around(config: Path) -> Surroundings:
+def surroundings(config: Path) -> Surroundings:
+    """For scopes of the configuration folder *config* that are looked at once."""
     return Surroundings(
         guard=Guard(AppLock(config), time.monotonic),
         pool=ThreadPoolExecutor(1),  # has no thread before it is used

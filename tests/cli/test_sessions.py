@@ -162,20 +162,6 @@ def test_listen_prints_one_json_object_a_line_until_the_daemon_ends(fake: Behave
     assert err == "craftd: Unavailable (1014): the daemon closed the connection\n"
 
 
-@pytest.mark.parametrize(("severity", "code"), [("error", 1), ("warning", 0)])
-def test_doctor_fails_only_for_errors(fake: Behave, capsys: Capture, severity: str, code: int) -> None:
-    issue = {"path": "sessions/s/session.jsonl", "severity": severity, "code": "torn-tail", "message": "half a line",
-             "range": {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 9}}}  # fmt: skip
-    fake(answers={"workspaces/list": WORKSPACES, "issues/list": {"items": [issue], **AT}})
-    assert commands.run(["doctor"]) == code
-    place = WORKSPACES["items"][0]["value"]["path"]
-    assert capsys.readouterr().out.splitlines() == [
-        f"{severity}: configuration: sessions/s/session.jsonl:4: half a line [torn-tail]",
-        f"{severity}: {place}: sessions/s/session.jsonl:4: half a line [torn-tail]",
-        f"2 findings, {'2 errors' if code else '0 errors'}",
-    ]
-
-
 def test_workspaces_are_listed_and_added_by_folder(fake: Behave, capsys: Capture) -> None:
     item = WORKSPACES["items"][0]
     fake(answers={"workspaces/list": WORKSPACES, "workspaces/create": {"item": item, **AT}})
