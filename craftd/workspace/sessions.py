@@ -308,7 +308,7 @@ class SessionUnit(Unit):
             if not self._rewrite:
                 if draft.lines:
                     self.transcript.append(draft.lines, draft.records)
-                else:
+                elif not self.transcript.safe:
                     self.transcript.make_safe()
                 return
             if draft.lost:

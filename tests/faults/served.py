@@ -124,6 +124,8 @@ class Served:
             self.follow()
         except (AssertionError, KeyError, ValueError) as error:
             problems.append(f"an event is wrong: {error!r}")
+        for id in self.mirror.records["sessions"].keys() & state["sessions"].keys():
+            self.mirror.messages.setdefault(id, list(state["messages"][id]))  # listed, since it came with messages
         known: State = {**self.mirror.records, "messages": self.mirror.messages}
         shown = {**{noun: _values(state[noun]) for noun in FOLLOWED}, "messages": _messages(state)}
         problems += [f"the client was told {where}, served is {there}" for where, there in differences(known, shown)]

@@ -89,6 +89,15 @@ def bundle(n: int, text: str) -> Record:
     return {"text": json.dumps({"version": 1, "exportedAt": 1, "resources": {"sources": [source]}})}
 
 
+def session_bundle(n: int, text: str) -> Record:
+    """With one session, as content."""
+    data = base64.b64encode(text.encode()).decode()
+    header = {"id": f"s{n}", "workspaceRootPath": "/gone", "createdAt": 1, "name": text}
+    session = {"header": header, "messages": messages("m1", "m9")}
+    files = [{"relativePath": "plans/a.md", "contentBase64": data, "size": len(text)}]
+    return {"text": json.dumps({"version": 1, "session": session, "files": files})}
+
+
 def automations(n: int) -> Record:
     matcher = {"actions": [{"type": "prompt", "prompt": "go"}]}
     one = {"id": f"a{n}", "event": "FlagChange", "matcher": matcher}
@@ -144,6 +153,12 @@ CHANGES = {
     "an imported source": Change("bundles/import", lambda _, n: {"content": bundle(n, "New")}),
     "an imported source in the place of another": Change(
         "bundles/import", lambda _, n: {"content": bundle(n, "New"), "onConflict": "overwrite"}, SOURCE
+    ),
+    "an imported session": Change("bundles/import", lambda _, n: {"content": session_bundle(n, "New")}),
+    "a session that an import replaces": Change(
+        "bundles/import",
+        lambda _, n: {"content": session_bundle(n, "New"), "onConflict": "overwrite"},
+        WITH_MESSAGE,
     ),
     "imported automations": Change("bundles/import", lambda _, n: {"content": automations(n)}),
     "a changed skill": Change("skills/update", setting("r", description="New", content="New"), SKILL),

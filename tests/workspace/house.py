@@ -295,7 +295,8 @@ class Mirror:
             item = event["item"]
             assert item["id"] not in known, event
             known[item["id"]] = item["value"]
-            if noun == "sessions" and event["origin"]["kind"] == "client":
+            empty = not item["value"].get("messageCount")
+            if noun == "sessions" and event["origin"]["kind"] == "client" and empty:
                 self.messages[item["id"]] = []
         elif verb == "didDelete":
             del known[event["id"]]
