@@ -129,6 +129,19 @@ async def test_a_result_that_comes_later_is_kept_out_too(shared: Daemon, client:
     assert len(list((folder(shared, session) / "long_responses").iterdir())) == 2, "nothing is overwritten"
 
 
+async def test_who_follows_the_files_of_a_session_hears_of_the_result(
+    client: Wire, session: str, shared: Daemon, connect: Connect
+) -> None:
+    other = await connect(shared, WORKSPACE)
+    await other.call("events/subscribe", {"workspace": WORKSPACE, "topics": ["files"], "sessions": [session]})
+    await other.call("daemon/sync", {"workspace": WORKSPACE})
+    await append(client, session, result())
+    await other.call("daemon/sync", {"workspace": WORKSPACE})
+    name = Path(named(await read(client, session))).name
+    told = [(one["path"], one["kind"]) for one in other.notifications("files/didChange")]
+    assert told == [(f"sessions/{session}/long_responses/{name}", "created")]
+
+
 async def test_what_is_refused_leaves_no_file(shared: Daemon, client: Wire, session: str) -> None:
     await append(client, session, result("t1", "short"))
     asked = client.ask("messages/append", {"session": session, "messages": [result("t2"), result("t1", "other")]})
