@@ -14,7 +14,6 @@ import itertools
 import multiprocessing
 import os
 import random
-import select
 import signal
 import threading
 import time
@@ -408,8 +407,8 @@ class Program:
     """
 
     def __init__(self, main: Callable[..., None], *args: Any, lazy: bool = False) -> None:
-        self.hears, says = _forking().Pipe(duplex=False)
-        self._process = _forking().Process(target=_run, args=(says, lazy, main, args), daemon=True)
+        self.hears, says = forking().Pipe(duplex=False)
+        self._process = forking().Process(target=_run, args=(says, lazy, main, args), daemon=True)
         self._process.start()
         says.close()
         assert self._process.pid is not None
@@ -426,9 +425,11 @@ class Program:
 
 
 @functools.cache
-def _forking() -> Any:
+def forking() -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.faults.harness", "tests.faults.victim", "tests.faults.scope_victim"])
+    context.set_forkserver_preload(
+        ["tests.faults.harness", "tests.faults.victim", "tests.faults.scope_victim", "tests.faults.frozen"]
+    )
     return context
 
 
@@ -448,32 +449,28 @@ def kill_rounds(
     check: Callable[[list[str]], list[str]],
     *,
     rounds: int,
-    shortest: float = 0.02,
-    longest: float = 0.09,
+    most: int = 16,
+    longest: float = 0.004,
     until_a_loss: bool = False,
 ) -> Killed:
     """Start a program, kill it with SIGKILL at a random moment, look at what it left; again and again.
 
-    start: gets the round's number; the program says one line per acknowledgement, and "ready" when it begins. check:
-    gets this round's lines (without "ready"), returns problems in words. Seconds from "ready" to the kill lie between
-    *shortest* and *longest*. This process only listens, so what it heard of was acknowledged before the kill.
+    start: gets the round's number; the program says one line before a change and one per acknowledgement, and "ready"
+    when it begins. check: gets this round's lines (without "ready"), returns problems in words. It is killed up to
+    *longest* seconds after one of the first *most* lines, whichever chance takes: so a busy machine does not decide how
+    far it comes. This process only listens, so what it heard of was acknowledged before the kill.
     """
     chance = random.Random(7)
     killed = Killed()
     for number in range(rounds):
         program = start(number)
         heard = b""
-        while not heard.startswith(b"ready\n"):
-            piece = os.read(program.fileno(), 1 << 16)
-            assert piece, f"the program did not begin: {heard!r}"
-            heard += piece
-        deadline = time.monotonic() + chance.uniform(shortest, longest)
-        while select.select([program.fileno()], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        last_line, delay = chance.randint(1, most), chance.uniform(0.0, longest)
+        while heard.count(b"\n") < last_line:
             piece = os.read(program.fileno(), 1 << 16)
             assert piece, f"the program ended by itself: {heard[-1000:]!r}"
             heard += piece
-            if time.monotonic() > deadline:
-                break
+        time.sleep(delay)
         os.kill(program.pid, signal.SIGKILL)
         while piece := os.read(program.fileno(), 1 << 16):
             heard += piece

@@ -9,11 +9,16 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
+from craftd.workspace import workspace as workspaces
 from tests.faults.scopes import Scopes
 from tests.faults.work import CLIENTS, Facts, Worker
 
+PREPARED_ABOVE = 60_000
+"""Bytes of a transcript from which rewrites are prepared outside the queue; small, so that a round is short."""
+
 
 def main(say: Callable[..., None], config: Path, workspace: str, facts: Facts, round: int) -> None:
+    workspaces.PREPARE_ABOVE = PREPARED_ABOVE
     asyncio.run(_main(say, config, workspace, facts, round))
 
 

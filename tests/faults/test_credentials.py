@@ -208,11 +208,11 @@ class Trial:
 
 def test_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
     trial = Trial(configuration(tmp_path))
-    killed = kill_rounds(trial.start, trial.check, rounds=number_of_kills(30), longest=0.3)
+    killed = kill_rounds(trial.start, trial.check, rounds=number_of_kills(30), most=4, longest=0.1)
     assert killed.problems == []
     assert killed.acknowledged > killed.rounds
 
 
 def test_a_disk_that_writes_late_is_seen_to_lose(tmp_path: Path) -> None:
     trial = Trial(configuration(tmp_path), lazy=True)
-    assert kill_rounds(trial.start, trial.check, rounds=40, longest=0.3, until_a_loss=True).lost
+    assert kill_rounds(trial.start, trial.check, rounds=40, most=4, longest=0.1, until_a_loss=True).lost

@@ -53,7 +53,7 @@ class Trial:
 
 def new_configuration(base: Path) -> tuple[Path, Facts]:
     """A configuration folder that knows one workspace, `work`; what is true of it."""
-    facts = new_workspace(base / "ws")
+    facts = new_workspace(base / "ws", big=2 * scope_victim.PREPARED_ABOVE)
     (config := base / "cfg").mkdir()
     (config / "craftd").mkdir()
     entry = {"id": "work", "name": "Work", "slug": "ws", "rootPath": str(base / "ws"), "createdAt": 1}
@@ -64,12 +64,12 @@ def new_configuration(base: Path) -> tuple[Path, Facts]:
 
 def test_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
     trial = Trial(tmp_path)
-    killed = kill_rounds(trial.start, trial.check, rounds=number_of_kills(110), longest=0.15)
+    killed = kill_rounds(trial.start, trial.check, rounds=number_of_kills(110), longest=0.02)
     assert "\n".join(killed.problems) == ""
     assert killed.acknowledged > killed.rounds
 
 
 def test_a_disk_that_writes_late_is_seen_to_lose(tmp_path: Path) -> None:
     trial = Trial(tmp_path, lazy=True)
-    killed = kill_rounds(trial.start, trial.check, rounds=60, longest=0.15, until_a_loss=True)
+    killed = kill_rounds(trial.start, trial.check, rounds=60, most=8, longest=0.004, until_a_loss=True)
     assert killed.lost

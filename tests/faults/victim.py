@@ -58,6 +58,8 @@ def main(say: Callable[..., None], path: Path, seed: int) -> None:
             else:
                 line, claim = None, f"- {identity}"
             counted = {**transcript.header, "messageCount": transcript.count - (line is None)}
+            for follows in ("lastMessageRole", "lastFinalMessageId"):  # from messages: what is not said is not wrong
+                counted.pop(follows, None)
             change([claim], partial(transcript.rewrite, counted, replaced={position: line}))
 
 
