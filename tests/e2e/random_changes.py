@@ -31,6 +31,7 @@ TEXTS = (
 )  # fmt: skip
 TITLES = ("Ship it", "\u8a08\u753b", "a: b/c?", "..", "x" * 60)
 NOTES = ("", "noted", "# \u6f22\u5b57\n\n- [x] a\r\n", "no end")
+FILES = ("rooms.txt", "a/b:c?.md", "..", "\u6f22\u5b57 \U0001f600.csv", "no end", "x" * 300 + ".json")
 NUMBERS = (0, -1, 0.5, 1e21, 1e-7, 123456789012345678901234567890, 5e-324, 1.7976931348623157e308, -0.0)
 
 Change = Callable[[], tuple[str, dict[str, Any]] | None]
@@ -43,6 +44,9 @@ class World:
         self.root = root
         self.random = random.Random(seed)
         self.sessions: dict[str, list[str]] = {}
+        self.deleted: list[str] = []
+        self.appended: list[tuple[str, dict[str, Any]]] = []
+        """Messages to append for what was stored."""
         self.answered: dict[str, int] = {}
         """How often each method did something."""
         self._made = 0
@@ -111,6 +115,9 @@ class World:
         return "sessions/update", {"id": session, "patch": {"set": members}}
 
     def append(self) -> tuple[str, dict[str, Any]]:
+        if self.appended:
+            session, message = self.appended.pop()
+            return "messages/append", {"session": session, "messages": [message]}
         session = self.session()
         messages = [self.message(session) for _ in range(self.random.randrange(1, 6))]
         more = {"set": dict([self.member(session)])} if self.random.random() < 0.2 else {}
@@ -169,9 +176,19 @@ class World:
         session = self.session()
         return "notes/update", {"session": session, "text": self.random.choice(NOTES)}
 
+    def attach(self) -> tuple[str, dict[str, Any]]:
+        about = {"name": self.random.choice(FILES)}
+        return "attachments/create", {"session": self.session(), "value": about, "content": {"text": "12 rooms"}}
+
+    def restore(self) -> tuple[str, dict[str, Any]] | None:
+        return ("sessions/restore", {"id": self.random.choice(self.deleted)}) if self.deleted else None
+
+    def empty(self) -> tuple[str, dict[str, Any]]:
+        return "sessions/emptyTrash", {}
+
     CHANGES = (
         (append, 12), (update, 8), (edit, 4), (take_out, 2), (truncate, 1), (read, 2), (create, 3), (delete, 1),
-        (annotate, 4), (plan, 1), (note, 1),
+        (annotate, 4), (plan, 1), (note, 1), (attach, 2), (restore, 0.5), (empty, 0.1),
     )  # fmt: skip
 
     # Those who change
@@ -196,7 +213,10 @@ class World:
             self._heard(method, params, result)
 
     def _heard(self, method: str, params: dict[str, Any], result: dict[str, Any]) -> None:
-        if method in ("sessions/create", "sessions/update") and "item" in result:
+        if method == "attachments/create":
+            made = {"id": self.new_id(), "content": "", "type": "user", "attachments": [result["attachment"]]}
+            self.appended.append((params["session"], made))
+        elif method in ("sessions/create", "sessions/restore", "sessions/update") and "item" in result:
             self.sessions.setdefault(result["item"]["id"], [])
         elif method == "messages/append":
             known = self.sessions.setdefault(params["session"], [])
@@ -204,6 +224,8 @@ class World:
             del known[:-30]
         elif method == "sessions/delete":
             self.sessions.pop(params["id"], None)
+            if not params["permanent"]:
+                self.deleted.append(params["id"])
 
     async def somebody_else(self, saves: int) -> None:
         """A program that reads a file, changes something and saves it whole over the old one."""

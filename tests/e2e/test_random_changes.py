@@ -14,17 +14,20 @@ from tests.strict_reader import Reader
 
 ROUNDS = int(os.environ.get("CRAFTD_CHANGES", "2"))
 """More of them: CRAFTD_CHANGES=1000 scripts/test tests/e2e/test_random_changes.py."""
+LIFE = 10
+"""Rounds in one workspace."""
 AT_ONCE, CHANGES, SAVES = 3, 120, 20
 GOLDEN = Path(__file__).parents[1] / "golden/sessions/workspace"
 
 
 async def test_what_a_strict_reader_finds_after_random_changes(make_daemon: Callable[..., Daemon]) -> None:
-    daemon = make_daemon()
-    root = Path(daemon.home) / "Work"
-    root.mkdir(parents=True)
-    daemon.register(**{WORKSPACE: root})
     answered: dict[str, int] = {}
     for round in range(ROUNDS):
+        if round % LIFE == 0:
+            daemon = make_daemon()
+            root = Path(daemon.home) / "Work"
+            root.mkdir(parents=True)
+            daemon.register(**{WORKSPACE: root})
         daemon.start()
         wires = [await daemon.connect(WORKSPACE) for _ in range(AT_ONCE)]
         world = World(root, int(os.environ.get("CRAFTD_SEED", "0")) + round)
