@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from attrs import frozen
@@ -161,20 +161,24 @@ class _Difference:
 
 
 def _difference(old: Table, new: Table, earlier: Mapping[str, tuple[int, ...]]) -> _Difference:
-    """Lines are the same line if they have the same id; without one, if they are equal."""
-    before, after = _by_key(old), _by_key(new)
+    """Lines are the same line if they have the same id; without one, if they are equal.
+
+    What both tables begin and end with is the same and is not looked at line by line: of a long transcript, nearly all.
+    """
+    begin, end = _in_common(old, new)
+    before, after = _by_key(old, begin, len(old) - end), _by_key(new, begin, len(new) - end)
     appended: list[int] = []
     changed: list[tuple[int, int]] = []
     reverted: list[tuple[int, int]] = []
     kept: list[int] = []
-    last_kept = -1
+    last_kept = len(new) if end else begin - 1
     for key, position in after.items():
         at = before.get(key)
         if at is None:
             appended.append(position)
             continue
         kept.append(at)
-        last_kept = position
+        last_kept = max(last_kept, position)
         if old.digests[at] != new.digests[position]:
             if old.own[at] and isinstance(key, str) and new.digests[position] in earlier.get(key, ()):
                 reverted.append((position, at))
@@ -184,6 +188,7 @@ def _difference(old: Table, new: Table, earlier: Mapping[str, tuple[int, ...]]) 
     deleted = tuple(position for position in gone if not old.own[position])
     in_order = (
         all(isinstance(key, str) for key in gone.values())
+        and not (gone and set(gone.values()).intersection(islice(old.ids, begin)))
         and all(first < second for first, second in pairwise(kept))
         and (not appended or appended[0] > last_kept)
     )
@@ -191,11 +196,31 @@ def _difference(old: Table, new: Table, earlier: Mapping[str, tuple[int, ...]]) 
     return _Difference(tuple(appended), tuple(changed), deleted, lost, tuple(reverted), in_order)
 
 
-def _by_key(table: Table) -> dict[Hashable, int]:
-    """Position of every line by its id, else by its content; the second of equals gets a key of its own."""
+def _in_common(old: Table, new: Table) -> tuple[int, int]:
+    """How many lines both begin with, and end with behind those. None where one id stands twice: the first counts."""
+    if any(damage.code == "id-repeated" for table in (old, new) for damage in table.damage):
+        return 0, 0
+    most = min(len(old), len(new))
+    begin = _most(most, lambda count: old.digests[:count] == new.digests[:count])
+    end = _most(most - begin, lambda count: old.digests[len(old) - count :] == new.digests[len(new) - count :])
+    return begin, end
+
+
+def _most(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest number up to *most* that *holds*, which all smaller ones do."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if holds(middle) else (least, middle - 1)
+    return least
+
+
+def _by_key(table: Table, start: int, stop: int) -> dict[Hashable, int]:
+    """Position of each of these lines by its id, else by its content; the second of equals gets a key of its own."""
     positions: dict[Hashable, int] = {}
     repeated: Counter[Hashable] = Counter()
-    for position, identity in enumerate(table.ids):
+    for position in range(start, stop):
+        identity = table.ids[position]
         key: Hashable = table.digests[position] if identity is None else identity
         if key in positions:
             repeated[key] += 1
