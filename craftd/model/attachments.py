@@ -93,6 +93,14 @@ def grouped(files: Iterable[str]) -> list[Attachment]:
     return list(attachments.values())
 
 
+def renditions(attachment: Attachment) -> list[tuple[str, str]]:
+    """What would be made of a new attachment: names of files, and of what (`thumbnail`, or a document's extension)."""
+    kind, extension = kind_of(attachment.name), attachment.name.rpartition(".")[2].lower()
+    if kind == "image":
+        return [(f"{attachment.id}_{THUMBNAIL}", "thumbnail")]
+    return [(attachment.file + MARKDOWN, extension)] if kind == "office" else []
+
+
 def stored(attachment: Attachment, size: int, folder: str) -> Record:
     """What a message has in its `attachments`. folder: absolute path of the folder of attachments."""
     told: Record = {

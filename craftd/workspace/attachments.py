@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,8 +14,10 @@ from craftd.errors import InvalidParams, NotFound, Ref
 from craftd.model import attachments
 from craftd.model.attachments import Attachment
 from craftd.model.records import Item
+from craftd.store import rendering
 from craftd.store.atomic import Copy
-from craftd.workspace import record_files
+from craftd.store.rendering import can_render
+from craftd.workspace import browse, record_files
 from craftd.workspace.files import Ground, Source
 from craftd.workspace.index import Index
 from craftd.workspace.record_files import Found
@@ -72,6 +75,22 @@ def one(ground: Ground, session: str, id: str) -> tuple[Attachment, Item]:
         if attachment.id == id:
             return attachment, item_of(ground, session, attachment, file)
     raise NotFound(Ref("attachments", id))
+
+
+def rendered(ground: Ground, session: str, attachment: Attachment) -> list[tuple[str, bytes]]:
+    """What can be made of a new attachment: names in its folder with their content. In a pool thread; takes long."""
+    made = []
+    for name, what in attachments.renditions(attachment):
+        if can_render(what):
+            with ground.found(folder_of(session, FOLDER, attachment.file), follow=False) as spot:
+                file = browse.opened(spot, spot.shown)
+            try:
+                data = rendering.rendered(what, file)
+            finally:
+                os.close(file)
+            if data is not None:
+                made.append((name, data))
+    return made
 
 
 async def item(workspace: Workspace, session: str, id: str) -> Item:

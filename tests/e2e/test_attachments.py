@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import shutil
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,6 +13,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from openpyxl import Workbook
+from PIL import Image
 
 from tests.daemon import Daemon
 from tests.wire import Failed, Wire
@@ -160,6 +163,49 @@ async def test_what_cannot_be_stored_is_named_and_leaves_nothing(
     assert failed.name == name
     assert path is None or failed.error["data"]["issues"][0]["path"] == path
     assert list(folder.iterdir()) == []
+
+
+async def test_an_image_gets_a_thumbnail_and_a_document_its_text(
+    client: Wire, connect: Connect, daemon: Daemon, session: str, folder: Path
+) -> None:
+    image, book = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (800, 400), "navy").save(image, "PNG")
+    sheets = Workbook()
+    sheets.active.append(["rooms", 12])
+    sheets.save(book)
+    other = await connect(daemon, "ws")
+    await other.call("events/subscribe", {"workspace": "ws", "topics": ["files"]})
+    for name, data, member, made in (
+        ("view.png", image, "thumbnailPath", "{}_thumb.png"),
+        ("rooms.xlsx", book, "markdownPath", "{}_rooms.xlsx.md"),
+        ("thumb.png", image, "thumbnailPath", "{}_thumb.png"),
+        ("broken.png", io.BytesIO(b"no image"), None, None),
+        ("old.doc", io.BytesIO(b"no document"), None, None),
+    ):
+        content = {"base64": base64.b64encode(data.getvalue()).decode()}
+        stored = await attach(client, session, name, content)
+        id, told, value = stored["item"]["id"], stored["attachment"], stored["item"]["value"]
+        assert Path(told["storedPath"]).read_bytes() == data.getvalue()
+        paths = {key: path for key, path in told.items() if key in ("thumbnailPath", "markdownPath")}
+        assert paths == ({} if member is None else {member: str(folder / made.format(id))})
+        assert {key: path for key, path in value.items() if key in ("thumbnailPath", "markdownPath")} == paths
+        await other.call("daemon/sync", {"workspace": "ws"})
+        event = other.notifications("files/didChange")[-1]
+        assert event["revision"] == stored["revision"]
+        assert folder.parent.parent.parent / event["path"] == Path(next(iter(paths.values()), told["storedPath"]))
+        if member == "thumbnailPath":
+            with Image.open(paths[member]) as small:
+                assert small.size == (200, 100)
+        if member == "markdownPath":
+            assert "| rooms | 12 |" in Path(paths[member]).read_text()
+    items = (await client.call("attachments/list", {"session": session}))["items"]
+    assert sorted(item["value"]["name"] for item in items) == [
+        "broken.png",
+        "old.doc",
+        "rooms.xlsx",
+        "thumb-1.png",
+        "view.png",
+    ]
 
 
 async def test_an_attachment_goes_with_all_that_was_made_of_it(client: Wire, session: str, folder: Path) -> None:

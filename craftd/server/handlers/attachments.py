@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from craftd.errors import InvalidParams, NotFound, Ref
+from craftd.errors import InvalidParams, IoError, NotFound, Ref, VersionConflict
 from craftd.model import attachments as rules
+from craftd.model.attachments import Attachment
 from craftd.model.files import is_hidden, parts_of
 from craftd.protocol.contract import Committed, Got, Page
 from craftd.protocol.methods.attachments import (
@@ -22,9 +24,13 @@ from craftd.server.handlers.files import check_text, content_of
 from craftd.server.handlers.nouns import chosen, page_of
 from craftd.workspace import attachments
 from craftd.workspace.attachments import FOLDER, NotEmpty
-from craftd.workspace.files import DeleteFile, WriteFile
+from craftd.workspace.commit import Done
+from craftd.workspace.files import DeleteFile, Given, WriteFile
 from craftd.workspace.session_files import ExpectFile, folder_of
 from craftd.workspace.workspace import Workspace
+
+_one_after_another = asyncio.Semaphore(2)
+"""Processes that make something of attachments, so that a hundred of them leave room for others."""
 
 
 @handles
@@ -64,13 +70,38 @@ async def create(call: Call, params: CreateAttachment) -> StoredAttachment:
                 source=NotEmpty(source),
             )
         )
-    attachment, item = await workspace.in_pool(
-        partial(attachments.one, session=params.session, id=id), workspace.ground()
-    )
+    find = partial(attachments.one, session=params.session, id=id)
+    attachment, item = await workspace.in_pool(find, workspace.ground())
+    if rules.renditions(attachment):
+        done = await _rendered(call, params.session, attachment, done)
+        attachment, item = await workspace.in_pool(find, workspace.ground())
     folder = workspace.place.directory(params.session)
-    told = rules.stored(attachment, done.answer.size, f"{folder}/{FOLDER}")
+    told = rules.stored(attachment, item.value["size"], f"{folder}/{FOLDER}")
     told |= {"name": name, "type": rules.kind_of(name)} | ({} if media_type is None else {"mimeType": media_type})
     return StoredAttachment(item=item, attachment=told, epoch=done.epoch, revision=done.revision)
+
+
+async def _rendered(call: Call, session: str, attachment: Attachment, stored: Done) -> Done:
+    """Store what can be made of *attachment*. For want of it nothing is refused: the attachment itself is there."""
+    workspace: Workspace = call.scope
+    work = partial(attachments.rendered, session=session, attachment=attachment)
+    async with _one_after_another:
+        made = await workspace.in_pool(work, workspace.ground())
+    done = stored
+    for name, data in made:
+        try:
+            done = await workspace.commit(
+                WriteFile(
+                    origin=call.origin,
+                    connection=call.connection,
+                    parts=folder_of(session, FOLDER, name),
+                    expected="",
+                    source=Given(data),
+                )
+            )
+        except (IoError, VersionConflict):
+            continue
+    return done
 
 
 @handles
