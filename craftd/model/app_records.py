@@ -16,15 +16,12 @@ from craftd.model.checks import nullable, shape, text, validator
 from craftd.model.noun import Facts, Noun
 from craftd.model.records import Record
 from craftd.model.secret_places import secrets_in
+from craftd.model.secret_text import names_a_secret
 
 SECRET: Final = "secret-in-config"
 
 NOT_SETTINGS: Final = ("workspaces", "llmConnections")
 """Members of the global `config.json` that have methods of their own."""
-
-_SECRET_MEMBER: Final = re.compile(
-    r"(?:.*[-_])?(?:api[-_]?key|token|secret|password)|.*(?:[aA]piKey|Token|Secret|Password)"
-)
 
 
 def _checked_connection(value: Record, old: Record | None) -> list[Issue]:
@@ -48,7 +45,7 @@ def secrets(value: Record, old: Record | None) -> Iterator[Issue]:
 
 
 def _shown(value: Record) -> dict[str, str]:
-    named = {name: member for name, member in value.items() if _SECRET_MEMBER.fullmatch(name)}
+    named = {name: member for name, member in value.items() if names_a_secret(name)}
     return secrets_in(value) | {name: member for name, member in named.items() if isinstance(member, str) and member}
 
 

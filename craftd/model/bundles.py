@@ -20,6 +20,7 @@ from attrs import field, frozen
 from craftd.errors import Issue
 from craftd.model import automations, json_text
 from craftd.model.records import Record
+from craftd.model.secret_text import could_be_secret, names_a_secret
 
 VERSION: Final = 1
 LARGEST: Final = 100 * 1024 * 1024
@@ -35,7 +36,6 @@ OnConflict = Literal["skip", "overwrite", "rename"]
 
 _MAIN: Final = {"sources": "config.json", "skills": "SKILL.md"}
 _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f\\]")
-_SECRET_NAME: Final = re.compile(r"auth|token|secret|passw|api[-_]?key|credential|cookie|bearer", re.IGNORECASE)
 
 
 @frozen
@@ -300,14 +300,6 @@ _ADDRESSES: Final = (
 )
 
 
-_SECRET_MEMBER: Final = re.compile(
-    r".*(?:secret|passw(?:or)?d|passphrase|api[-_]?key|private[-_]?key|access[-_]?key|access[-_]?token|refresh[-_]?token"
-    r"|credential|bearer)s?|token|auth|authorization|cookie",
-    re.IGNORECASE,
-)
-"""Names of members, and of parts of a query, whose text is a secret wherever they stand."""
-
-
 def _without_secrets(value: Any, path: str, stripped: list[str]) -> Any:
     """*value* without members that are called like a secret and are text; templates (`${NAME}`) are none."""
     if isinstance(value, list):
@@ -317,7 +309,7 @@ def _without_secrets(value: Any, path: str, stripped: list[str]) -> Any:
     kept = {}
     for name, member in value.items():
         place = f"{path}.{name}" if path else name
-        if isinstance(member, str) and member and "$" not in member and _SECRET_MEMBER.fullmatch(name):
+        if isinstance(member, str) and member and "$" not in member and names_a_secret(name):
             stripped.append(place)
         else:
             kept[name] = _without_secrets(member, place, stripped)
@@ -359,7 +351,7 @@ def _bare(address: Any) -> Any:
     except ValueError:
         return ""
     pieces = parts.query.split("&")
-    kept = [piece for piece in pieces if "$" in piece or not _SECRET_MEMBER.fullmatch(piece.partition("=")[0])]
+    kept = [piece for piece in pieces if "$" in piece or not names_a_secret(piece.partition("=")[0])]
     host = parts.netloc.rpartition("@")[2]
     if host == parts.netloc and kept == pieces:
         return address
@@ -373,7 +365,7 @@ def _without_secret_words(words: Any) -> Any:
     kept: list[Any] = []
     hide = False
     for word in words:
-        flag = isinstance(word, str) and _SECRET_NAME.search(word.partition("=")[0]) is not None
+        flag = isinstance(word, str) and could_be_secret(word.partition("=")[0])
         if hide and not (isinstance(word, str) and word.startswith("-")):
             kept.append("")
             hide = False
@@ -419,7 +411,7 @@ def _action(action: Any) -> tuple[Any, list[str]]:
     kept = {name: member for name, member in action.items() if name != "auth"}
     headers = kept.get("headers")
     if isinstance(headers, dict):
-        secret = [name for name, text in headers.items() if _SECRET_NAME.search(name) and "$" not in str(text)]
+        secret = [name for name, text in headers.items() if could_be_secret(name) and "$" not in str(text)]
         if secret:
             kept["headers"] = {name: text for name, text in headers.items() if name not in secret}
             stripped += [f"headers.{name}" for name in secret]
