@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         CreatedBlob,
         CreatedToken,
         CredentialsStatus,
+        DeletedSession,
         Emptied,
         Evaluated,
         Events,
@@ -2499,14 +2500,14 @@ class SessionsCalls(Noun):
         expected_version: str | None = None,
         missing_ok: bool | None = None,
         permanent: bool | None = None,
-    ) -> Committed:
+    ) -> DeletedSession:
         """Move a session to the trash.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
         permanent: Remove it instead.
         """
-        result: Committed = await self._door.call(
+        result: DeletedSession = await self._door.call(
             "sessions/delete",
             {
                 "id": id,

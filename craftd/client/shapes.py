@@ -144,6 +144,16 @@ class CredentialsStatus(TypedDict):
     items: list[CredentialStatus]
 
 
+class DeletedSession(TypedDict):
+    """trash: its id there. children, branches: sessions that stem from it, and stay."""
+
+    epoch: str
+    revision: int
+    trash: NotRequired[str]
+    children: list[str]
+    branches: list[str]
+
+
 class Emptied(TypedDict):
     """removed: ids in the trash of what is gone for good."""
 

@@ -65,13 +65,13 @@ def latest(root: Path, id: str) -> Entry | None:
     return next((entry for entry in entries(root) if entry.id == id), None)
 
 
-def ids(root: Path, prefix: str) -> set[str]:
-    """What sessions in the trash were called, as far as it begins with *prefix*. Opens nothing."""
+def ids(root: Path) -> set[str]:
+    """What sessions in the trash were called; perhaps some more. Opens nothing."""
     try:
         names = os.listdir(root / TRASH)
     except OSError:
         return set()
-    return {entry.id for name in names if (entry := Entry.of(name)) is not None and entry.id.startswith(prefix)}
+    return {entry.id for name in names if (entry := Entry.of(name)) is not None}
 
 
 def free(root: Path, at: int, id: str) -> Entry:

@@ -36,11 +36,12 @@ class AppendMessages(SessionCommit):
     """Answers `[{id, version}]`, one per message given; one that is stored already is not stored again.
 
     labels: all there are. Where their rules find something in what a user says, the session gets it with the message.
-    mode: what holds for a session that has no permission mode of its own.
+    mode: what holds for a session that has no permission mode of its own. known: see CreateSession.
     """
 
     messages: Sequence[Any]
     labels: Callable[[], Mapping[str, Record]]
+    known: Callable[[str, str], bool] = lambda noun, id: True
     mode: Callable[[Record], str | None] = lambda value: None
     expected_tail: str | None = None
     set: Record | None = None
@@ -80,7 +81,7 @@ class AppendMessages(SessionCommit):
         if not new and not self.set:
             return Planned(answer)
         old = unit.value()
-        wanted = self._labelled(self._set(old, unit.directory, now), new)
+        wanted = self._labelled(self._set(old, unit, now), new)
         header = None
         if wanted is not old and patches.diff(old, wanted):
             header = sessions.ordered(sessions.to_stored(stored, old, wanted, unit.place.home))
@@ -95,12 +96,13 @@ class AppendMessages(SessionCommit):
         changes += unit.changed_since(old)
         return Planned(answer, changes)
 
-    def _set(self, old: Record, directory: str, now: int) -> Record:
+    def _set(self, old: Record, unit: SessionUnit, now: int) -> Record:
         if not self.set:
             return old
-        wanted = header_rules.patched(old, {"set": self.set}, directory, now, self.mode)
+        wanted = header_rules.patched(old, {"set": self.set}, unit.directory, now, self.mode)
         wanted, wrong = label_entries.settle(wanted, old, self.labels())
         issues = [*sessions.validate(wanted, old), *header_rules.issues(wanted, old), *wrong]
+        issues += unit.index.references(unit.id, wanted, old, self.known)
         if issues:
             raise InvalidParams(tuple(Issue(path=f"set.{i.path}", message=i.message) for i in issues))
         return wanted

@@ -14,7 +14,6 @@ from craftd.errors import (
     Busy,
     Corrupt,
     Forbidden,
-    Issue,
     NotFound,
     Ref,
     ValidationFailed,
@@ -29,7 +28,7 @@ from craftd.model.settings import Levels
 from craftd.store import atomic, confine, disk
 from craftd.store import repair as mending
 from craftd.store import trash as trashes
-from craftd.store.atomic import DirectoryNotFlushed
+from craftd.store.atomic import DirectoryNotFlushed, ForeignWrite
 from craftd.store.folders import TRASH
 from craftd.store.rewrite import Prepared
 from craftd.store.transcript import Transcript
@@ -39,8 +38,8 @@ from craftd.workspace.changes import Updated
 from craftd.workspace.commit import Commit, Planned, Unit
 from craftd.workspace.debts import Debt
 from craftd.workspace.draft import Draft
-from craftd.workspace.index import Index
 from craftd.workspace.journal import Change
+from craftd.workspace.lineage import Sessions
 from craftd.workspace.rows import Place, SessionRow, row_of
 
 SESSIONS = "sessions/"
@@ -59,7 +58,7 @@ class SessionUnit(Unit):
 
     key: str
     place: Place
-    index: Index
+    index: Sessions
     pick: Callable[[int], int]
     transcript: Transcript | None
     row: SessionRow | None
@@ -301,6 +300,8 @@ class SessionUnit(Unit):
             except DirectoryNotFlushed:
                 self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
                 raise
+            except FileExistsError:  # in this moment: theirs is looked at, and what is made gets another name
+                raise ForeignWrite(self.folder) from None
             self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
         elif self.transcript is not None:
             draft = self.draft
@@ -451,13 +452,11 @@ class CreateSession(SessionCommit):
             unit.require()
         if unit.exists or unit.folder.exists():
             raise AlreadyExists(unit.ref, unit.item().as_json() if unit.exists and unit.header is not None else None)
-        value = settings.with_directory(header_rules.created(self.value, now), self.levels(self.value))
+        value = unit.index.inherited(self.value, self.known)
+        value = settings.with_directory(header_rules.created(value, now), self.levels(value))
         value, wrong = label_entries.settle(value, None, self.labels())
         issues = [*sessions.validate(value, None), *header_rules.issues(value, None), *wrong]
-        for name, noun in (("projectId", "projects"), ("parentSessionId", "sessions")):
-            target = value.get(name)
-            if isinstance(target, str) and not self.known(noun, target):
-                issues.append(Issue(path=name, message=f"there is no {noun}/{target}"))
+        issues += unit.index.references(unit.id, value, None, self.known)
         if issues:
             raise ValidationFailed(tuple(issues), unit.ref)
         header = sessions.new_header(value, now, str(unit.place.root), unit.directory, unit.place.home)
@@ -468,10 +467,14 @@ class CreateSession(SessionCommit):
 
 @define(eq=False, kw_only=True)
 class UpdateSession(SessionCommit):
-    """Answers Updated. mode: what holds for a session that has no permission mode of its own."""
+    """Answers Updated. mode: what holds for a session that has no permission mode of its own.
+
+    known: see CreateSession.
+    """
 
     rewrites = True
     patch: Record
+    known: Callable[[str, str], bool]
     labels: Callable[[], Mapping[str, Record]]
     mode: Callable[[Record], str | None] = lambda value: None
     expected: str | None = None
@@ -488,6 +491,7 @@ class UpdateSession(SessionCommit):
             unit.confirm()
             return Planned(Updated(unit.item(), changed=False))
         issues = [*sessions.validate(new, old), *header_rules.issues(new, old), *wrong]
+        issues += unit.index.references(unit.id, new, old, self.known)
         if issues:
             raise ValidationFailed(tuple(issues), unit.ref)
         unit.change(sessions.ordered(sessions.to_stored(stored, old, new, unit.place.home)))
@@ -496,18 +500,22 @@ class UpdateSession(SessionCommit):
 
 @define(eq=False, kw_only=True)
 class DeleteSession(SessionCommit):
+    """Answers what there is to say of it: `trash`, its name there, `children` and `branches`, each if there is some."""
+
     permanent: bool = False
     expected: str | None = None
     missing_ok: bool = False
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
+        relations = unit.index.relations(unit.id)
         if self.missing_ok and not unit.exists:
-            return Planned(None)
+            return Planned(relations)
         unit.require()
         if self.expected is not None and unit.version != self.expected:
             raise VersionConflict(unit.ref, {"version": unit.version})
-        unit.delete("" if self.permanent else trashes.free(unit.place.root, now, unit.id).name)
-        return Planned(None, [telling.deleted(unit.id)])
+        name = "" if self.permanent else trashes.free(unit.place.root, now, unit.id).name
+        unit.delete(name)
+        return Planned({**relations, **({"trash": name} if name else {})}, [telling.deleted(unit.id)])
 
 
 @define(eq=False, kw_only=True)

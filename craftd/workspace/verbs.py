@@ -19,6 +19,7 @@ from craftd.workspace.changes import CreateRecord, DeleteRecord, UpdateRecord, c
 from craftd.workspace.commit import Done
 from craftd.workspace.index import Index
 from craftd.workspace.journal import Origin
+from craftd.workspace.lineage import reads_of
 from craftd.workspace.sessions import CreateSession, DeleteSession, UpdateSession
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Verbs:
     ) -> CreateSession | CreateRecord:
         workspace = self._workspace
         if noun == "sessions":
-            reads = {"projects/", "sessions/"} if value.keys() & {"projectId", "parentSessionId"} else set()
+            reads = reads_of(value) if "parentSessionId" not in value else {"projects/", "sessions/"}
             return CreateSession(
                 origin=origin,
                 connection=connection,
@@ -136,9 +137,10 @@ class Verbs:
                 UpdateSession(
                     origin=origin,
                     connection=connection,
-                    reads=frozenset({"labels/"}),
+                    reads=frozenset({"labels/"}) | reads_of(patch.get("set") or ()),
                     id=id,
                     patch=patch,
+                    known=workspace.has,
                     labels=workspace.labels,
                     mode=partial(effective.permission_mode, workspace),
                     expected=expected,
@@ -176,6 +178,7 @@ class Verbs:
                 DeleteSession(
                     origin=origin,
                     connection=connection,
+                    reads=frozenset({"sessions/"}),  # it answers who stems from it
                     id=id,
                     permanent=permanent,
                     expected=expected,

@@ -7,7 +7,7 @@ import logging
 import os
 import random
 import time
-from collections import ChainMap, Counter, OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -36,6 +36,7 @@ from craftd.model.noun import Facts
 from craftd.model.nouns import NOUNS
 from craftd.model.records import Record
 from craftd.model.settings import Above
+from craftd.store import trash
 from craftd.store.atomic import ForeignWrite
 from craftd.store.checked import ISSUES
 from craftd.store.layout import CHECKED, SHELVES, written_folders
@@ -62,6 +63,7 @@ from craftd.workspace.first_reading import FirstReading
 from craftd.workspace.guard import FolderGuard, Guard, tidy
 from craftd.workspace.index import Index
 from craftd.workspace.journal import DAEMON, DISK, Change, Journal, now_ms
+from craftd.workspace.lineage import Sessions, Taken
 from craftd.workspace.live import Live
 from craftd.workspace.queue import Queue
 from craftd.workspace.reshaping import finish_all
@@ -140,7 +142,7 @@ class Workspace:
     place: Place
     around: Surroundings
     journal: Journal
-    sessions: Index
+    sessions: Sessions
     tables: dict[str, Table]
     checked: Table
     guard: FolderGuard
@@ -224,7 +226,7 @@ class Workspace:
                 noun, shelf, Index(epoch, noun.sort, fields=fields, sorts=sorts, sort_value=sort_value)
             )
         checked = Table(CHECKED.noun, CHECKED, Index(epoch, "id"))
-        sessions = Index(epoch, "-lastMessageAt")
+        sessions = Sessions(epoch, "-lastMessageAt", graves=trash.ids(real))
         workspace = cls(id, place, around, Journal(id, epoch), sessions, tables, checked, guard)
         sessions.specials = session_filters(workspace)
         sessions.fields = frozenset((*session_rules.PERSISTENT, *session_rules.COMPUTED))
@@ -452,7 +454,7 @@ class Workspace:
     def new_session_id(self, promised: Counter[str]) -> str:
         """A free id; *promised*: those of sessions that are about to be made."""
         today = date(*time.localtime(self.around.clock() / 1000)[:3])
-        return new_session_id(today, self.around.pick, ChainMap(self.sessions.rows, promised))
+        return new_session_id(today, self.around.pick, Taken(self.sessions, promised))
 
     def facts(self, table: Table | None = None, id: str | None = None, promised: Iterable[str] = ()) -> Facts:
         """What a pure rule may know; for a new record of *table*: which names are taken, *promised* ones among them,

@@ -234,7 +234,7 @@ async def test_every_filter_of_sessions_finds_what_it_says(client: Wire) -> None
     assert await found(label=["bug", "garden"]) == [child, closed]
     assert await found(status="done") == [closed]
     assert await found(status=["done", "todo"]) == everything
-    assert await found(project=project) == [parent]
+    assert await found(project=project) == [parent, child]  # it inherits that
     assert await found(parent=parent) == [child]
     assert await found(text="something new") == [unread]
     assert await found(text="CHILD") == [child]

@@ -49,8 +49,8 @@ def test_members_have_their_wire_names() -> None:
     [
         ("id", 5), ("id", True), ("limit", "5"), ("limit", 5.0), ("limit", True), ("missingOk", "false"),
         ("missingOk", 0), ("ratio", "1"), ("ratio", False), ("days", "1"), ("direction", "up"), ("direction", 1),
-        ("topics", 3), ("topics", "all"), ("messages", "ab"), ("messages", {}), ("since", "now"), ("since", []), ("byName", []),
-        ("set", "x"), ("set", [1]),
+        ("topics", 3), ("topics", "all"), ("messages", "ab"), ("messages", {}), ("since", "now"), ("since", []),
+        ("byName", []), ("set", "x"), ("set", [1]),
     ],
 )  # fmt: skip
 def test_nothing_is_coerced(member: str, wrong: Any) -> None:

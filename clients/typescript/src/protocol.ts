@@ -112,6 +112,15 @@ export interface CredentialsStatus {
   items: CredentialStatus[];
 }
 
+/** trash: its id there. children, branches: sessions that stem from it, and stay. */
+export interface DeletedSession {
+  epoch: string;
+  revision: number;
+  trash?: string;
+  children: string[];
+  branches: string[];
+}
+
 /** removed: ids in the trash of what is gone for good. */
 export interface Emptied {
   epoch: string;
@@ -1570,7 +1579,7 @@ export interface Methods {
       /** Remove it instead. */
       permanent?: boolean;
     };
-    result: Committed;
+    result: DeletedSession;
   };
   /** Remove deleted sessions for good: all, or some. */
   "sessions/emptyTrash": {

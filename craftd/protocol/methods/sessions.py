@@ -27,7 +27,16 @@ class GetSession(Get):
     """What is wanted for once: the members of `info.effective`; it goes before what the session says."""
 
 
-@method("sessions/delete", result=Committed, right="write")
+@frozen(kw_only=True)
+class DeletedSession(Committed):
+    """trash: its id there. children, branches: sessions that stem from it, and stay."""
+
+    trash: str | None = None
+    children: tuple[str, ...]
+    branches: tuple[str, ...]
+
+
+@method("sessions/delete", result=DeletedSession, right="write")
 @frozen(kw_only=True)
 class DeleteSession(Delete):
     """Move a session to the trash."""

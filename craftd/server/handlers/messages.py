@@ -20,6 +20,7 @@ from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.nouns import chosen
 from craftd.workspace import effective, messages, reading
 from craftd.workspace.changes import check_patch
+from craftd.workspace.lineage import reads_of
 from craftd.workspace.workspace import Workspace
 
 
@@ -54,9 +55,11 @@ async def append(call: Call, params: AppendMessages) -> Appended:
         messages.AppendMessages(
             origin=call.origin,
             connection=call.connection,
+            reads=reads_of(params.set_ or ()),
             id=params.session,
             messages=params.messages,
             labels=workspace.labels,
+            known=workspace.has,
             mode=partial(effective.permission_mode, workspace),
             expected_tail=params.expected_tail,
             set=params.set_,

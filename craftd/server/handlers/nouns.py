@@ -9,7 +9,7 @@ from craftd.model import settings
 from craftd.model.records import Item
 from craftd.protocol.codec import Raw
 from craftd.protocol.contract import Committed, Create, Created, Delete, Get, Got, ItemJson, List, Page, Update, Updated
-from craftd.protocol.methods.sessions import DeleteSession, GetSession, GotSession
+from craftd.protocol.methods.sessions import GetSession, GotSession
 from craftd.server.dispatch import Call, handles
 from craftd.workspace import effective, reading
 from craftd.workspace.index import Index
@@ -40,7 +40,8 @@ async def get_session(call: Call, params: GetSession) -> GotSession:
         page = await reading.page(workspace, params.id, backward=True, limit=params.messages)
         messages = tuple(Raw(text) for text in page.items)
         item = workspace.verbs.item("sessions", params.id)
-    info = {**item.info, "effective": effective.as_json(workspace, item.value, params.explicit)}
+    relations = workspace.sessions.relations(item.id)
+    info = {**item.info, **relations, "effective": effective.as_json(workspace, item.value, params.explicit)}
     shown = chosen(evolve(item, info=info), params.fields)
     return GotSession(item=shown, messages=messages, epoch=workspace.epoch, revision=workspace.revision)
 
@@ -72,7 +73,6 @@ async def delete(call: Call, params: Delete) -> Committed:
         call.origin,
         call.connection,
         missing_ok=params.missing_ok,
-        permanent=isinstance(params, DeleteSession) and params.permanent,
     )
     return Committed(epoch=done.epoch, revision=done.revision)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from craftd.errors import InvalidParams
 from craftd.protocol.contract import Created, Page
+from craftd.protocol.methods.sessions import DeletedSession, DeleteSession
 from craftd.protocol.methods.trash import Emptied, EmptyTrash, ListTrash, Purged, PurgeSessions, RestoreSession
 from craftd.server.dispatch import Call, handles
 from craftd.workspace import trash
@@ -21,6 +22,27 @@ async def list_trash(call: Call, params: ListTrash) -> Page:
         total=found.total,
         epoch=workspace.epoch,
         revision=workspace.revision,
+    )
+
+
+@handles
+async def delete(call: Call, params: DeleteSession) -> DeletedSession:
+    workspace: Workspace = call.scope
+    done = await workspace.verbs.delete(
+        "sessions",
+        params.id,
+        params.expected_version,
+        call.origin,
+        call.connection,
+        missing_ok=params.missing_ok,
+        permanent=params.permanent,
+    )
+    return DeletedSession(
+        trash=done.answer.get("trash"),
+        children=tuple(done.answer.get("children", ())),
+        branches=tuple(done.answer.get("branches", ())),
+        epoch=done.epoch,
+        revision=done.revision,
     )
 
 
