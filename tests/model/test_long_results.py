@@ -28,6 +28,14 @@ def test_tokens_are_estimated_as_by_the_app(vector: dict[str, Any]) -> None:
     assert results.tokens(text) == vector["tokens"]
 
 
+@given(st.lists(st.tuples(st.sampled_from("aZ9+/= -é\n"), st.integers(1, 130)), max_size=8))
+def test_what_looks_like_base64_is_found_as_by_the_plain_pattern(pieces: list[tuple[str, int]]) -> None:
+    text = "".join(char * times for char, times in pieces)
+    runs = sum(map(len, re.findall(r"[A-Za-z0-9+/=]{60,}", text)))
+    units = utf16_length(text)
+    assert results._is_dense(text, units) == (10 * runs >= 7 * units)
+
+
 @pytest.mark.parametrize(("window", "tokens"), VECTORS["tokenLimits"])
 def test_the_limit_follows_the_context_window(window: Any, tokens: int) -> None:
     assert results.limit(window) == tokens
