@@ -251,7 +251,15 @@ async def test_a_broken_disk_at_any_moment_is_answered_truly(
 
 
 @pytest.mark.parametrize(
-    "change", ["an append that sets", "a renamed session", "an edited message", "a deleted message"]
+    "change",
+    [
+        "an append that sets",
+        "a message that gets a long result",
+        "an annotated message",
+        "a renamed session",
+        "an edited message",
+        "a deleted message",
+    ],
 )
 @pytest.mark.usefixtures("run_time", "quick")
 async def test_a_prepared_rewrite_may_fail_anywhere(
