@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from attrs import define
 
-from craftd.errors import InvalidParams, NotFound, Ref
+from craftd.errors import CraftdError, InvalidParams, NotFound, Ref
 from craftd.model import attachments
 from craftd.model.attachments import Attachment
-from craftd.model.records import Item
+from craftd.model.records import Item, Record
 from craftd.store import rendering
 from craftd.store.atomic import Copy
 from craftd.store.rendering import can_render
-from craftd.workspace import browse, record_files
+from craftd.workspace import browse, record_files, session_files
 from craftd.workspace.files import Ground, Source
 from craftd.workspace.index import Index
 from craftd.workspace.record_files import Found
@@ -75,6 +75,16 @@ def one(ground: Ground, session: str, id: str) -> tuple[Attachment, Item]:
         if attachment.id == id:
             return attachment, item_of(ground, session, attachment, file)
     raise NotFound(Ref("attachments", id))
+
+
+def counted(ground: Ground, session: str) -> Record:
+    """How many plans and attachments a session has, as members of its `info`; none is no member. In a pool thread."""
+    counts: Record = {}
+    for name, count in (("planCount", session_files.listed), ("attachments", listed)):
+        with suppress(CraftdError, OSError):  # a folder that may not be read is no fault of the session
+            if found := count(ground, session):
+                counts[name] = len(found)
+    return counts
 
 
 def rendered(ground: Ground, session: str, attachment: Attachment) -> list[tuple[str, bytes]]:

@@ -264,6 +264,61 @@ async def test_a_plan_that_waits_is_forgotten_when_it_goes(
     assert await pending(client, session) is None
 
 
+# Everything else
+
+
+async def test_a_session_says_how_many_plans_and_attachments_it_has(
+    client: Wire, daemon: Daemon, session: str, folder: Path
+) -> None:
+    async def counted() -> tuple[Any, Any]:
+        info = (await client.call("sessions/get", {"id": session}))["item"]["info"]
+        return info.get("planCount"), info.get("attachments")
+
+    assert await counted() == (None, None)
+    for title in ("One", "Two"):
+        await new_plan(client, session, title=title)
+    (folder / "plans/folder.md").mkdir()
+    made = {"session": session, "value": {"name": "a.txt"}, "content": {"text": "x"}}
+    id = (await client.call("attachments/create", made))["item"]["id"]
+    (folder / "attachments" / f"{id}_a.txt.md").write_text("made of it")
+    assert await counted() == (2, 1)
+    shutil.rmtree(folder / "plans")
+    (folder / "plans").symlink_to("/etc")
+    assert await counted() == (None, 1)
+
+
+async def test_all_files_of_a_session_are_listed_and_read_whatever_lies_beside_them(
+    client: Wire, daemon: Daemon, session: str, folder: Path
+) -> None:
+    for name in ("downloads/assets", "data", "long_responses"):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "x.json").write_text("[1]")
+        (folder / name / "broken").symlink_to("nothing")
+        listed = await client.call("files/list", {"session": session, "path": name})
+        assert [(item["value"]["name"], item["value"]["kind"]) for item in listed["items"]] == [
+            ("broken", "link"),
+            ("x.json", "file"),
+        ]
+        read = await client.call("files/read", {"session": session, "path": f"{name}/x.json"})
+        assert (read["data"], read["eof"]) == ("[1]", True)
+    (folder / "plans/broken.md").symlink_to("nothing")
+    (folder / "attachments/broken").symlink_to("nothing")
+    await new_plan(client, session, title="One")
+    assert len((await client.call("plans/list", {"session": session}))["items"]) == 1
+    assert (await client.call("attachments/list", {"session": session}))["items"] == []
+
+
+async def test_a_session_that_is_a_link_is_listed_as_it_is_loaded(client: Wire, daemon: Daemon, session: str) -> None:
+    inside = daemon.base / "ws/aside/260101-linked-one"
+    shutil.copytree(daemon.base / "ws/sessions" / session, inside)
+    (daemon.base / "ws/sessions/260101-linked-one").symlink_to(inside)
+    await client.call("daemon/sync", {"workspace": "ws"})
+    listed = (await client.call("sessions/list", {"filter": {"id": "260101-linked-one"}}))["items"]
+    assert [item["id"] for item in listed] == ["260101-linked-one"]
+    got = (await client.call("sessions/get", {"id": "260101-linked-one"}))["item"]
+    assert got["version"] == listed[0]["version"]
+
+
 # Notes
 
 

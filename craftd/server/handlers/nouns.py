@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from attrs import evolve
 
 from craftd.errors import InvalidParams
@@ -11,7 +13,7 @@ from craftd.protocol.codec import Raw
 from craftd.protocol.contract import Committed, Create, Created, Delete, Get, Got, ItemJson, List, Page, Update, Updated
 from craftd.protocol.methods.sessions import GetSession, GotSession
 from craftd.server.dispatch import Call, handles
-from craftd.workspace import effective, reading
+from craftd.workspace import attachments, effective, reading
 from craftd.workspace.index import Index
 from craftd.workspace.workspace import Workspace
 
@@ -35,13 +37,15 @@ async def get_session(call: Call, params: GetSession) -> GotSession:
     if params.explicit is not None and (issues := settings.explicit_issues(params.explicit)):
         raise InvalidParams.of(f"explicit.{issues[0].path}", issues[0].message)
     item = workspace.verbs.item("sessions", params.id)
+    files = await workspace.in_pool(partial(attachments.counted, session=item.id), workspace.ground())
+    item = workspace.verbs.item("sessions", params.id)
     messages = None
     if params.messages:
         page = await reading.page(workspace, params.id, backward=True, limit=params.messages)
         messages = tuple(Raw(text) for text in page.items)
         item = workspace.verbs.item("sessions", params.id)
     relations = workspace.sessions.relations(item.id)
-    info = {**item.info, **relations, "effective": effective.as_json(workspace, item.value, params.explicit)}
+    info = {**item.info, **relations, **files, "effective": effective.as_json(workspace, item.value, params.explicit)}
     shown = chosen(evolve(item, info=info), params.fields)
     return GotSession(item=shown, messages=messages, epoch=workspace.epoch, revision=workspace.revision)
 
