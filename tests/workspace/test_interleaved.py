@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from craftd.store import disk
+from craftd.workspace.annotations import CreateAnnotation
 from craftd.workspace.messages import AppendMessages
 from tests.workspace.house import CLIENT, SESSION, House, Mirror, line, message, rename_over, unlink_and_rename
 
@@ -124,25 +125,39 @@ async def take_out(house: House, number: int) -> None:
     await house.take_out(SESSION, f"gone-{number}")
 
 
-APPENDING = (append, append_after_closing, rename_and_append)
-CHANGES = (*APPENDING, rename, edit, take_out)
+async def append_long_result(house: House, number: int) -> None:
+    """Its file is there before its line, wherever the line goes in the end."""
+    result = f"{number} {'ab ' * 20_000}"
+    one = {**message(f"ours-{number}"), "type": "tool", "toolName": "Read", "toolResult": result}
+    await house.workspace.commit(AppendMessages(origin=CLIENT, labels=dict, id=SESSION, messages=[one]))
+
+
+async def annotate(house: House, number: int) -> None:
+    value = {"target": {"selectors": [{"type": "text-quote", "exact": "x"}]}}
+    await house.workspace.commit(
+        CreateAnnotation(origin=CLIENT, id=SESSION, message="m1", annotation=f"a{number}", value=value)
+    )
+
+
+APPENDING = (append, append_after_closing, rename_and_append, append_long_result)
+CHANGES = (*APPENDING, rename, edit, take_out, annotate)
 
 
 MOMENTS = 200
 """More than any of these changes has system calls: the test ends at the first moment that never came."""
 
 
-@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("theirs", EDITS)
 @pytest.mark.parametrize("change", CHANGES)
 async def test_nothing_is_lost_at_any_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[..., Any], edit: Callable[..., Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[..., Any], theirs: Callable[..., Any]
 ) -> None:
     house = House.make(tmp_path)
     house.new_session(SESSION, "m1", "m2")
     await house.open()
     mirror = await Mirror.of(house)
     number = 0
-    intruder = Intruder(monkeypatch, lambda: edit(house, number))
+    intruder = Intruder(monkeypatch, lambda: theirs(house, number))
     places = set()
     for number in range(MOMENTS):
         await house.sync()
@@ -161,18 +176,25 @@ async def test_nothing_is_lost_at_any_moment(
             assert {f"ours-{one}" for one in range(number + 1)} <= on_disk, where
         if change is edit:
             assert house.lines()[1]["content"] == f"edited {number}", where
+        if change is annotate:
+            assert [one["id"] for one in house.lines()[1]["annotations"]] == [f"a{n}" for n in range(number + 1)], where
+        if change is append_long_result:
+            for one in [record for record in house.lines() if record["id"].startswith("ours")]:
+                name = one["toolResult"].partition("long_responses/")[2].partition("\n")[0]
+                kept = (house.root / "sessions" / SESSION / "long_responses" / name).read_text()
+                assert kept.startswith(f"{one['id'].removeprefix('ours-')} ab"), where
         assert not any(id.startswith("gone") for id in ids), where
         if change in (rename, rename_and_append):
             assert value["name"] == house.lines()[0]["name"] == f"Name {number}", where
-        if edit is not appended:
+        if theirs is not appended:
             assert value["labels"] == house.lines()[0]["labels"] == [f"l{number}"], where
-        if edit is app_save:
+        if theirs is app_save:
             assert f"theirs-{number}" in on_disk, where
-        if edit is appended:
+        if theirs is appended:
             assert {f"theirs-{one}" for one in range(number + 1)} <= on_disk, where
         assert {"m1", "m2"} <= on_disk, where
         assert len(ids) == len(set(ids)), where
-        if change is append and edit is header_edit:
+        if change is append and theirs is header_edit:
             # What was acknowledged is ours, whoever wrote the file it was found in.
             rename_over(house.transcript(), b"".join(line(one) for one in house.lines() if one["id"][:4] != "ours"))
             await house.sync()
