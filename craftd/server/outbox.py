@@ -145,6 +145,10 @@ class Outbox:
         subscription.revision = max(subscription.revision, change.revision)  # a replay is behind it
         if subscription.lapsed or not subscription.wants(change):
             return
+        if change.unsent:
+            subscription.lapsed = self._lapsed = True
+            self._recover()
+            return
         if self.size + len(frame) > LAPSE_BYTES or len(self._frames) >= LAPSE_FRAMES:
             self._lapsed = True
             for each in self.subscriptions.values():

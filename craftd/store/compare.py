@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import islice, pairwise
 from typing import Final
 
@@ -136,13 +136,22 @@ def compared(
         header_after,
         appended=what.appended,
         changed=tuple(position for position, _ in what.changed),
-        changed_from=tuple(line_of(at) for _, at in what.changed),
+        changed_from=tuple(_known_lines(what.changed, line_of)),
         deleted=tuple(identity for position in gone if (identity := old.ids[position]) is not None),
         lost_own=tuple(line for line in lost if line is not None),
         reverted=tuple((position, line) for position, line in reverted if line is not None),
         unrecoverable=lost.count(None) + sum(line is None for _, line in reverted),
         in_order=what.in_order,
     )
+
+
+def _known_lines(changed: Iterable[tuple[int, int]], line_of: Callable[[int], bytes | None]) -> Iterator[bytes | None]:
+    """What lines said before they changed, as far as memory is for it."""
+    size = 0
+    for _, at in changed:
+        line = line_of(at) if size <= REMEMBERED_BYTES else None
+        size += len(line or b"")
+        yield line
 
 
 @frozen

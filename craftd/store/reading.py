@@ -143,6 +143,10 @@ class Reading:
         """Position of message number *index*."""
         return self._table.position_of(index)
 
+    def bytes_from(self, position: int) -> int:
+        """Bytes of the lines from *position* to the end, and of what stands between them."""
+        return self._length - self._table.offsets[position] if position < len(self._table) else 0
+
     def recent_position(self, identity: str) -> int | None:
         """Position of what `recent` answers."""
         return self._recent.get(identity)

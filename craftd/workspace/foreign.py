@@ -44,6 +44,11 @@ DELETED_ONE_BY_ONE: Final = 200
 EVENT_BYTES: Final = 1024 * 1024
 """Messages of one `messages/didAppend` that announces a foreign edit."""
 
+TOLD_BYTES: Final = 8 * 1024 * 1024
+"""Messages of a foreign edit that are announced. No client's queue takes more (`outbox.LAPSE_BYTES`), and nobody holds
+more of a file in memory.
+"""
+
 
 # The first look at a workspace
 
@@ -320,11 +325,15 @@ def _replaced(unit: SessionUnit, transcript: Transcript, first: int) -> list[Cha
         if segment.index is not None:
             keep = segment.index
             break
+    if transcript.bytes_from(first) > TOLD_BYTES:
+        return [telling.truncated(unit.id, keep, unsent=True)]
     return [telling.truncated(unit.id, keep), *_appended(unit, transcript, first)]
 
 
 def _appended(unit: SessionUnit, transcript: Transcript, first: int) -> list[Change]:
     """`messages/didAppend` for everything from position *first* on, in pieces that fit into events."""
+    if transcript.bytes_from(first) > TOLD_BYTES:
+        return _replaced(unit, transcript, first)
     changes: list[Change] = []
     records: list[Record] = []
     sizes: list[int] = []

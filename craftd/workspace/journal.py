@@ -41,12 +41,14 @@ class Change:
     """One notification-worthy change. topic: the noun a subscriber asked for; session: for session-bound topics.
 
     members: what the notification carries beside the common ones. revision, at and body are set when it is published.
+    unsent: too much happened to be sent to anybody; whoever wants it, then or later, is told to list again.
     """
 
     method: str
     topic: str
     members: dict[str, Any]
     session: str | None = None
+    unsent: bool = False
     revision: int = 0
     at: int = 0
     body: bytes = b""
@@ -92,6 +94,10 @@ class Journal:
         return change
 
     def _keep(self, change: Change) -> None:
+        if change.unsent:
+            self._changes.clear()
+            self._bytes = 0
+            return
         self._changes.append(change)
         self._bytes += len(change.body)
         oldest = change.at - JOURNAL_MS

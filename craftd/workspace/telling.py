@@ -57,6 +57,6 @@ def message_deleted(session: str, id: str) -> Change:
     return Change("messages/didDelete", "messages", {"session": session, "id": id}, session)
 
 
-def truncated(session: str, keep: int) -> Change:
-    """keep: how many messages are left."""
-    return Change("messages/didTruncate", "messages", {"session": session, "keep": keep}, session)
+def truncated(session: str, keep: int, *, unsent: bool = False) -> Change:
+    """keep: how many messages are left. unsent: what stands behind them now is too much for events."""
+    return Change("messages/didTruncate", "messages", {"session": session, "keep": keep}, session, unsent)

@@ -61,3 +61,26 @@ async def test_the_end_of_a_long_session_that_is_not_open_costs_what_it_says(sha
     assert read_by(shared) - before < 2_000_000
     [oldest] = (await client.call("messages/list", {"session": SESSION, "limit": 1}))["items"]
     assert oldest["id"] == "m0"
+
+
+async def test_who_follows_a_session_that_is_written_anew_by_another_program_is_told_to_list_again(
+    shared: Daemon, connect: Connect
+) -> None:
+    client, other = await connect(shared, WORKSPACE), await connect(shared, WORKSPACE)
+    for one, sessions in ((client, [SESSION]), (other, ["260101-another"])):
+        await one.call("events/subscribe", {"workspace": WORKSPACE, "sessions": sessions})
+    since = await client.call("daemon/sync", {"workspace": WORKSPACE})
+    path = shared.base / "ws" / "sessions" / SESSION / "session.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"xxxx", b"yyyy"))
+    await client.call("daemon/sync", {"workspace": WORKSPACE})
+    await other.call("daemon/sync", {"workspace": WORKSPACE})
+    [lapsed] = client.notifications("events/didLapse")
+    assert lapsed["reason"] == "overflow"
+    assert not client.notifications("messages/didAppend")
+    assert not other.notifications("events/didLapse")
+    again = await client.call(
+        "events/read", {"workspace": WORKSPACE, "since": {"epoch": since["epoch"], "revision": since["revision"]}}
+    )
+    assert again["status"] == "stale"
+    [last] = (await client.call("messages/list", {"session": SESSION, "direction": "backward", "limit": 1}))["items"]
+    assert last["value"]["content"] == "y" * 440

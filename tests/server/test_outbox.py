@@ -271,3 +271,19 @@ async def test_a_quiet_connection_hears_how_far_its_scope_has_come(
     await busy.call("toys/create", {"value": {}})
     assert await quiet.notified("events/checkpoint") == {"workspace": "a", "epoch": "e", "revision": 1}
     await toys.stop()
+
+
+async def test_what_is_too_much_to_be_sent_makes_those_lapse_who_want_it_and_at_once() -> None:
+    concerned, other = Client(), Client()
+    subscribe(concerned, sessions=frozenset({"s1"}))
+    subscribe(other, sessions=frozenset({"s2"}))
+    much = change(2, "messages", "s1")
+    much.unsent = True
+    for client in (concerned, other):
+        for made in (change(1), much, change(3)):
+            deliver(client, made)
+        client.outbox.flush()
+    assert [(method, params["revision"]) for method, params in concerned.got] == [
+        ("labels/didChange", 1), ("events/didLapse", 2), ("labels/didChange", 3),
+    ]  # fmt: skip
+    assert revisions(other) == [1, 3]

@@ -70,3 +70,14 @@ def test_what_is_too_long_ago_is_unknown() -> None:
     told(by_size, "y" * (JOURNAL_BYTES // 2))
     assert since(by_size, 0) is None
     assert len(since(by_size, 1) or ()) == 1
+
+
+def test_nothing_from_before_what_was_too_much_to_be_sent_can_be_had_again() -> None:
+    journal = Journal("ws", "e")
+    told(journal, "a")
+    list(journal.publish([Change("toys/didChange", "toys", {"id": "b"}, unsent=True)], ME, 0))
+    assert since(journal, 0) is None
+    assert since(journal, 1) is None
+    assert since(journal, 2) == []
+    told(journal, "c")
+    assert (since(journal, 1), since(journal, 2)) == (None, ["c"])

@@ -12,7 +12,7 @@ import pytest
 from craftd.errors import NotFound
 from craftd.model import json_text
 from craftd.store.transcript import Transcript
-from craftd.workspace import reading, tails
+from craftd.workspace import foreign, reading, tails
 from tests.workspace.house import House, line, message
 
 TESTS = Path(__file__).parents[1]
@@ -136,4 +136,37 @@ async def test_a_page_of_an_open_session_reads_no_more_than_it_returns(
     assert (len(page.items), asked) == (3, [(0, 3)])
     page = await reading.page(house.workspace, "260301-long-road", limit=500, backward=True)
     assert (len(page.items), asked[1:]) == (3, [(9, 12)])
+    await house.close()
+
+
+@pytest.mark.parametrize("opened", [True, False])
+async def test_more_than_events_can_hold_is_announced_without_reading_it(
+    house: House, monkeypatch: pytest.MonkeyPatch, opened: bool
+) -> None:
+    monkeypatch.setattr(foreign, "TOLD_BYTES", 10_000)
+    path = long_session(house)
+    await house.open()
+    await house.sync()
+    if opened:
+        await house.workspace.transcript("260301-long-road")
+    read: list[int] = []
+    segments = Transcript.read
+    monkeypatch.setattr(
+        Transcript, "read", lambda self, start, stop: read.append(stop - start) or segments(self, start, stop)
+    )
+    edits = {  # what another program makes of the file: how many messages readers know for certain afterwards
+        "an early message": (lambda text: text.replace(b'text of m9"', b'no text"'), {0, 9}),
+        "many more": (lambda text: text + b"".join(line(message(f"n{n}")) for n in range(500)), {4000}),
+    }
+    for made, known in edits.values():
+        revision = house.workspace.revision
+        path.write_bytes(made(path.read_bytes()))
+        await house.sync()
+        [told] = house.heard("messages/")[-1:]
+        assert told["method"] == "messages/didTruncate"
+        assert told["keep"] in known
+        assert house.workspace.journal.since(house.workspace.epoch, revision) is None
+    assert sum(read) < 20
+    assert not house.heard("messages/didAppend")
+    assert house.value("sessions", "260301-long-road")["messageCount"] == 4500
     await house.close()
