@@ -107,7 +107,9 @@ def edits_for(
         else:
             first_on_its_line = first == 0 or b"\n" in gap_after(first - 1)
             stop += gap.find(b"\n") + 1 if first_on_its_line else 0
-            edits.append(Edit(start, stop, b"", first, lines=last - first + 1))
+            # What stood before on the same line, and what stands behind on the last one, must not become one line.
+            meet = not first_on_its_line and b"\n" not in gap and last + 1 < count
+            edits.append(Edit(start, stop, b"\n" if meet else b"", first, lines=last - first + 1))
     edits += [Edit(start, stop, data) for start, stop, data in table.padding]
     edits.sort(key=lambda edit: (edit.start, edit.stop))
     done = 0

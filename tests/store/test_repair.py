@@ -176,3 +176,13 @@ def test_whatever_was_written_is_mended_at_once_and_for_good(
     written = path.read_bytes()
     mend(opened(path))
     assert path.read_bytes() == written
+
+
+def test_lines_that_go_from_the_middle_of_one_line_to_the_middle_of_another_leave_two(tmp_path: Path) -> None:
+    path = new_session(tmp_path)
+    one, two, three, four = (line(message(f"m{n}")) for n in range(4))
+    path.write_bytes(path.read_bytes() + one + two + b"\n" + three + four + b"\n")
+    transcript = opened(path)
+    transcript.rewrite({**(transcript.header or {}), "messageCount": 2}, replaced={1: None, 2: None})
+    assert path.read_bytes().split(b"\n")[1:] == [one, four, b""]
+    assert_equal_to_the_file(transcript)
