@@ -18,7 +18,20 @@ from pathlib import Path
 
 from benchmarks.report import Figure, Measure, table
 
-NAMES = ("append", "written", "turn", "rename", "listing", "requests", "fanout", "ways", "door", "idle", "watch")
+NAMES = (
+    "append",
+    "written",
+    "turn",
+    "rename",
+    "sizes",
+    "listing",
+    "requests",
+    "fanout",
+    "ways",
+    "door",
+    "idle",
+    "watch",
+)
 
 
 def main() -> None:

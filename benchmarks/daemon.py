@@ -145,6 +145,15 @@ class Daemon:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    def peak(self) -> float:
+        """MB of memory it had at most."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
+
+    def read(self) -> int:
+        """Bytes it has read so far, from files and sockets."""
+        return int(Path(f"/proc/{self.pid}/io").read_text().split()[1])
+
     def __enter__(self) -> Self:
         return self
 
