@@ -109,6 +109,7 @@ READS = frozenset(
         "prerequisites/check",
         "projects/get",
         "projects/list",
+        "search/query",
         "sessions/get",
         "sessions/list",
         "sessions/listTrash",

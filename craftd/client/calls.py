@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         ResolvedMentions,
         ResolvedSkills,
         Revealed,
+        SearchResult,
         ShownTokens,
         SignedIn,
         StartedSignIn,
@@ -2462,6 +2463,54 @@ class ProjectsCalls(Noun):
         return result
 
 
+class SearchCalls(Noun):
+    """The methods `search/...`."""
+
+    __slots__ = ()
+
+    async def query(
+        self,
+        *,
+        query: str,
+        workspace: str | None = None,
+        regex: bool | None = None,
+        in_: Sequence[Literal["sessions", "messages", "plans", "notes", "projects", "memory", "sources", "skills"]] | None = None,
+        filter: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        matches: int | None = None,
+        budget_ms: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> SearchResult:
+        """Where a text is, the newest sessions first. Of blanks alone nothing is found.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        in_: Absent: sessions (their names), messages, plans, notes.
+        filter: Of sessions, as in `sessions/list`.
+        limit: Items, 100 default, 500 max.
+        matches: Places shown per item, 3 default, 20 max.
+        budget_ms: Time, 5 s default, 60 s max.
+        """
+        result: SearchResult = await self._door.call(
+            "search/query",
+            {
+                "query": query,
+                "workspace": workspace,
+                "regex": regex,
+                "in": in_,
+                "filter": filter,
+                "limit": limit,
+                "matches": matches,
+                "budgetMs": budget_ms,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+
 class SessionsCalls(Noun):
     """The methods `sessions/...`."""
 
@@ -3975,6 +4024,7 @@ class Calls:
         self.preferences = PreferencesCalls(door)
         self.prerequisites = PrerequisitesCalls(door)
         self.projects = ProjectsCalls(door)
+        self.search = SearchCalls(door)
         self.sessions = SessionsCalls(door)
         self.settings = SettingsCalls(door)
         self.skills = SkillsCalls(door)

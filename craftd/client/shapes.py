@@ -444,6 +444,44 @@ class Revealed(TypedDict):
     value: Any
 
 
+class SearchItem(TypedDict):
+    """A record in which something was found: a session for all that belongs to one."""
+
+    noun: str
+    id: str
+    title: NotRequired[str]
+    matches: list[SearchMatch]
+    count: int
+    more: NotRequired[bool]
+
+
+class SearchMatch(TypedDict):
+    """One place. noun, id: of the record; a message without an id has none. field: the member of its value."""
+
+    noun: str
+    id: NotRequired[str]
+    field: str
+    start: int
+    end: int
+    snippet: str
+    at: int
+    type: NotRequired[str]
+    timestamp: NotRequired[int]
+    path: NotRequired[str]
+
+
+class SearchResult(TypedDict):
+    """searched, of: how many records were looked into, how many there were to look into."""
+
+    epoch: str
+    revision: int
+    items: list[SearchItem]
+    nextCursor: NotRequired[str]
+    searched: int
+    of: int
+    stopped: NotRequired[str]
+
+
 class SessionSkill(TypedDict):
     """level, path, value: of the one that counts, null and empty if none loads; value without `content`."""
 

@@ -413,6 +413,10 @@ async def an_expression(scene: Scene) -> Params:
     return {"expression": "hasUnread == true"}
 
 
+async def a_search(scene: Scene) -> Params:
+    return {"query": "begin", "regex": True, "in": ["messages"], "matches": 2, "budgetMs": 1000}
+
+
 WELL: dict[str, Prepare] = {
     "automations/validate": some_automations,
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
@@ -479,6 +483,7 @@ WELL: dict[str, Prepare] = {
     "preferences/get": nothing,
     "preferences/update": other_preferences,
     "prerequisites/check": some_steps,
+    "search/query": a_search,
     "sessions/emptyTrash": some_trash,
     "sessions/listTrash": nothing,
     "sessions/markRead": read_sessions,

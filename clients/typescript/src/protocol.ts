@@ -385,6 +385,41 @@ export interface Revealed {
   value: unknown;
 }
 
+/** A record in which something was found: a session for all that belongs to one. */
+export interface SearchItem {
+  noun: string;
+  id: string;
+  title?: string;
+  matches: SearchMatch[];
+  count: number;
+  more?: boolean;
+}
+
+/** One place. noun, id: of the record; a message without an id has none. field: the member of its value. */
+export interface SearchMatch {
+  noun: string;
+  id?: string;
+  field: string;
+  start: number;
+  end: number;
+  snippet: string;
+  at: number;
+  type?: string;
+  timestamp?: number;
+  path?: string;
+}
+
+/** searched, of: how many records were looked into, how many there were to look into. */
+export interface SearchResult {
+  epoch: string;
+  revision: number;
+  items: SearchItem[];
+  nextCursor?: string;
+  searched: number;
+  of: number;
+  stopped?: string;
+}
+
 /** level, path, value: of the one that counts, null and empty if none loads; value without `content`. */
 export interface SessionSkill {
   id: string;
@@ -1553,6 +1588,29 @@ export interface Methods {
       fields?: string[];
     };
     result: Updated;
+  };
+  /** Where a text is, the newest sessions first. Of blanks alone nothing is found. */
+  "search/query": {
+    params: {
+      query: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      regex?: boolean;
+      /** Absent: sessions (their names), messages, plans, notes. */
+      in?: ("sessions" | "messages" | "plans" | "notes" | "projects" | "memory" | "sources" | "skills")[];
+      /** Of sessions, as in `sessions/list`. */
+      filter?: JsonObject;
+      /** Items, 100 default, 500 max. */
+      limit?: number;
+      /** Places shown per item, 3 default, 20 max. */
+      matches?: number;
+      /** Time, 5 s default, 60 s max. */
+      budgetMs?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: SearchResult;
   };
   /** A new record of sessions. */
   "sessions/create": {
@@ -2840,6 +2898,7 @@ export const READS: ReadonlySet<string> = new Set([
   "prerequisites/check",
   "projects/get",
   "projects/list",
+  "search/query",
   "sessions/get",
   "sessions/list",
   "sessions/listTrash",

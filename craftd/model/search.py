@@ -1,0 +1,316 @@
+"""What a search looks for and where: pure.
+
+A literal matches without regard to case, as Unicode folds it (`strasse` finds `Straße`), and whole characters only.
+Nothing else is folded: no accents, no width, no composition. Keys, ids and numbers of a record are no text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from itertools import accumulate
+from typing import Final, Protocol
+
+import regex
+from attrs import field, frozen
+
+from craftd.errors import InvalidParams
+from craftd.model import json_text
+from craftd.model.json_text import utf16_length
+from craftd.model.records import Record
+
+LONGEST_QUERY: Final = 1_000
+"""Characters."""
+
+SNIPPET: Final = 150
+BEFORE: Final = 50
+"""Characters that a snippet shows, and how many of them before the match."""
+
+TEXTS: Final = ("content", "toolResult", "toolIntent", "errorTitle", "errorOriginal", "errorDetails")
+"""Members of a message that people read."""
+
+_LONG: Final = 256
+"""Characters of base64 from which it is no text."""
+_RUN: Final = re.compile(r"[A-Za-z0-9+/_-]{60,}={0,2}(?:\r?\n[A-Za-z0-9+/_-]{60,}={0,2})*")
+
+Span = tuple[int, int]
+
+
+class OutOfTime(Exception):
+    """The expression takes too long."""
+
+
+class Needle(Protocol):
+    """What is looked for. sieve: what a line of JSON has that holds it; None: any line may."""
+
+    @property
+    def sieve(self) -> Sieve | None: ...
+
+    def spans(self, text: str, seconds: float) -> Iterator[Span]:
+        """Where it is in *text*: (start, end) in characters, in order, none within another. Raises: OutOfTime."""
+        ...
+
+
+def needle(query: str, *, is_regex: bool) -> Needle:
+    """query: not empty. Raises: InvalidParams."""
+    if len(query) > LONGEST_QUERY:
+        raise InvalidParams.of("query", f"must have at most {LONGEST_QUERY} characters")
+    if not is_regex:
+        return Literal(query.casefold())
+    try:
+        return Expression(regex.compile(query, regex.V1 | regex.IGNORECASE | regex.FULLCASE | regex.MULTILINE))
+    except (regex.error, RecursionError, OverflowError, MemoryError) as error:
+        raise InvalidParams.of("query", f"is no regular expression: {error}") from None
+
+
+@frozen
+class Literal:
+    """folded: what is looked for, case-folded."""
+
+    folded: str
+    sieve: Sieve | None = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "sieve", Sieve.of(self.folded))
+
+    def spans(self, text: str, seconds: float) -> Iterator[Span]:
+        folded = text.casefold()
+        at = folded.find(self.folded)
+        if at < 0:
+            return
+        length = len(self.folded)
+        if len(folded) == len(text):  # folding makes no character shorter: each became one
+            while at >= 0:
+                yield at, at + length
+                at = folded.find(self.folded, at + length)
+            return
+        ends = list(accumulate(len(char.casefold()) for char in text))
+        while at >= 0:
+            start, end = bisect_right(ends, at), bisect_left(ends, at + length) + 1
+            whole = (at == 0 or ends[start - 1] == at) and ends[end - 1] == at + length
+            if whole:
+                yield start, end
+            at = folded.find(self.folded, at + length if whole else at + 1)
+
+
+@frozen
+class Expression:
+    pattern: regex.Pattern[str]
+    sieve: None = None
+
+    def spans(self, text: str, seconds: float) -> Iterator[Span]:
+        try:
+            for found in self.pattern.finditer(text, concurrent=True, timeout=max(seconds, 0.001)):
+                if found.end() > found.start():
+                    yield found.span()
+        except TimeoutError:
+            raise OutOfTime from None
+
+
+# Lines of JSON
+
+
+@frozen
+class Sieve:
+    """A condition on the bytes of a line that every line fulfils whose strings hold the literal, and few others.
+
+    plain: a run of the literal as JSON has it, upper case A-Z made lower; b"" where every character has other forms.
+    exotic: further spellings of what is in the run, of which one may be there instead. pattern: all of it as an
+    expression of Rust; in_bytes: of Python. A string may also be spelt with escapes that the app does not write: such
+    a line fulfils it too.
+    """
+
+    plain: bytes
+    exotic: tuple[bytes, ...]
+    pattern: str
+    in_bytes: str
+
+    @classmethod
+    def of(cls, folded: str) -> Sieve | None:
+        """None: nothing can be said about such lines."""
+        run = max(_RUNS.findall(folded), key=len, default="")
+        if not run:
+            return None
+        forms = [char + _folds()[0].get(char, "") for char in run]
+        expanded = "".join(dict.fromkeys(_expanding(folded, run)))
+        written = ["".join(map(one_of, forms)) + (f"|{one_of(expanded)}" if expanded else "") for one_of in _ONE_OF]
+        plain = max("".join(map(_plain, forms)).split("\0"), key=len)
+        exotic: set[str] = set()
+        if len(plain) < min(_PLAIN, len(run)):
+            plain = ""
+        else:
+            more = {char for char in plain for char in _folds()[0].get(char, "") if not char.isascii()}
+            exotic = {*more, *_expanding(folded, plain)}
+        return cls(
+            plain=_in_json(plain).lower(),
+            exotic=tuple(sorted(char.encode() for char in exotic)),
+            pattern=f"{written[0]}|{_ODD}",
+            in_bytes=f"{written[1]}|{_ODD}",
+        )
+
+    def places(self, block: bytes) -> Iterator[int]:
+        """Places in the lines that may hold the literal, one in each at least, in no order."""
+        if not self.plain:
+            yield from (found.start() for found in _compiled(self.in_bytes).finditer(block))
+            return
+        yield from each_line_with(block.lower() if self.plain.upper() != self.plain else block, self.plain)
+        if not block.isascii():
+            for spelling in self.exotic:
+                yield from each_line_with(block, spelling)
+        if b"\\u" in block:
+            yield from (found.start() for found in _UNUSUAL.finditer(block))
+        yield from each_line_with(block, b"\\/")
+
+
+_PLAIN: Final = 3
+"""Characters of a run that are worth looking for alone, where the literal has others beside."""
+
+
+def _plain(forms: str) -> str:
+    """The character if its only other form is the upper case of an ASCII letter or exotic, else NUL."""
+    return forms[0] if forms[0].isascii() or len(forms) == 1 else "\0"
+
+
+def _expanding(folded: str, run: str) -> Iterator[str]:
+    """Characters that fold to several of which some are in *run*."""
+    at = folded.index(run)
+    for text, chars in _folds()[1].items():
+        if any(start < at + len(run) and start + len(text) > at for start in _starts(folded, text)):
+            yield from chars
+
+
+_RUNS: Final = re.compile("[^\x00-\x1f\ufffd\ud800-\udfff]+")
+"""What is in a file as it is, or by an escape that `_ODD` knows."""
+
+_ODD: Final = r"\\u(?:[1-9A-Fa-f]|0[1-9A-Fa-f]|00[2-9A-Fa-f])|\\/"
+"""Escapes of what needs none."""
+_UNUSUAL: Final = re.compile(rb"\\u(?!00[01])")
+
+
+def each_line_with(block: bytes, text: bytes) -> Iterator[int]:
+    """The first place of *text* in every line of *block*."""
+    at = block.find(text)
+    while at >= 0:
+        yield at
+        end = block.find(b"\n", at)
+        at = -1 if end < 0 else block.find(text, end)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode())
+
+
+def _class_of(chars: str) -> str:
+    """An expression for any of *chars* as JSON has them."""
+    return _escaped(chars) if len(chars) == 1 else f"[{chars}]"  # what has other forms means nothing in a class
+
+
+def _choice_of(chars: str) -> str:
+    """The same for bytes, where a character may be several."""
+    return _escaped(chars) if len(chars) == 1 else _class_of(chars) if chars.isascii() else f"(?:{'|'.join(chars)})"
+
+
+_ONE_OF: Final = (_class_of, _choice_of)
+
+
+def _escaped(char: str) -> str:
+    return "".join(rf"\{char}" if char in _SPECIAL else char for char in _in_json(char).decode())
+
+
+_SPECIAL: Final = frozenset(r"\.+*?()|[]{}^$#&-~")
+
+
+def _in_json(text: str) -> bytes:
+    return json_text.dumps(text)[1:-1]
+
+
+@cache
+def _folds() -> tuple[dict[str, str], dict[str, str]]:
+    """Other characters that fold to a character; characters that fold to several."""
+    variants: dict[str, str] = defaultdict(str)
+    expansions: dict[str, str] = defaultdict(str)
+    for char in map(chr, (*range(0xD800), *range(0xE000, 0x20000))):
+        folded = char.casefold()
+        if folded != char:
+            (variants if len(folded) == 1 else expansions)[folded] += char
+    return dict(variants), dict(expansions)
+
+
+def _starts(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
+
+
+def meets(folded: str, directory: str) -> bool:
+    """Whether *folded*, a literal, can lie in a text partly or wholly where that names *directory* (case-folded)."""
+    return (
+        folded in directory
+        or directory in folded
+        or directory.endswith(tuple(folded[:end] for end in range(1, len(folded))))
+        or directory.startswith(tuple(folded[start:] for start in range(1, len(folded))))
+    )
+
+
+# Texts
+
+
+def texts_of(message: Record) -> Iterator[tuple[str, str]]:
+    """(member, text) of everything in a message that people read."""
+    for name in TEXTS:
+        value = message.get(name)
+        for text in value if type(value) is list else (value,):
+            if isinstance(text, str) and text:
+                yield name, text
+
+
+@frozen(kw_only=True)
+class Place:
+    """Where something was found. start, end: UTF-16 units of the whole text. at: UTF-16 units of *snippet* before it.
+
+    snippet: the text around it, as it is; a match that is longer is cut.
+    """
+
+    start: int
+    end: int
+    snippet: str
+    at: int
+
+
+def found_in(text: str, needle: Needle, seconds: float) -> Iterator[Place]:
+    """Every match in *text* that does not lie in base64. Raises: OutOfTime."""
+    runs: list[Span] | None = None
+    units, counted = 0, 0
+    for start, end in needle.spans(text, seconds):
+        if runs is None:
+            runs = _encoded(text)
+        after = bisect_right(runs, (start, len(text)))
+        if after and end <= runs[after - 1][1]:
+            continue
+        units += utf16_length(text[counted:start])
+        counted = start
+        first = max(0, start - BEFORE)
+        snippet = text[first : max(first + SNIPPET, min(end, start + SNIPPET))]
+        yield Place(
+            start=units,
+            end=units + utf16_length(text[start:end]),
+            snippet=snippet,
+            at=utf16_length(text[first:start]),
+        )
+
+
+def _encoded(text: str) -> list[Span]:
+    """Where *text* is base64: long, without blanks, and with upper case, lower case and digits."""
+    if len(text) < _LONG:
+        return []
+    return [found.span() for found in _RUN.finditer(text) if _is_encoded(found[0])]
+
+
+def _is_encoded(run: str) -> bool:
+    head = run[: 4 * _LONG]
+    return len(run) >= _LONG and head.upper() != head != head.lower() and any("0" <= char <= "9" for char in head)
