@@ -110,6 +110,7 @@ READS = frozenset(
         "projects/get",
         "projects/list",
         "search/query",
+        "sessions/exportMarkdown",
         "sessions/get",
         "sessions/list",
         "sessions/listTrash",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Evaluated,
         Events,
         ExportedBundle,
+        ExportedMarkdown,
         FileRange,
         Got,
         GotSession,
@@ -2592,6 +2593,36 @@ class SessionsCalls(Noun):
                 "ids": ids,
                 "olderThanDays": older_than_days,
             },
+        )
+        return result
+
+    async def export_markdown(
+        self,
+        *,
+        id: str,
+        workspace: str | None = None,
+        redact: bool | None = None,
+        tools: bool | None = None,
+        inline: bool | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+    ) -> ExportedMarkdown:
+        """A session as Markdown for people, as it is stored at this moment.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        redact: Take out what looks like a secret, and the name of the home folder.
+        tools: Also what tools were given and what they gave.
+        inline: Answer the text instead of a blob; up to 8 MiB.
+        """
+        result: ExportedMarkdown = await self._door.call(
+            "sessions/exportMarkdown",
+            {
+                "id": id,
+                "workspace": workspace,
+                "redact": redact,
+                "tools": tools,
+                "inline": inline,
+            },
+            on_progress=on_progress,
         )
         return result
 

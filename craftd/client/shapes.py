@@ -200,6 +200,16 @@ class ExportedBundle(TypedDict):
     warnings: list[Issue]
 
 
+class ExportedMarkdown(TypedDict):
+    """blob: for `blobs/read`; or the text itself. size: bytes. redacted: how many secrets were taken out."""
+
+    blob: NotRequired[str]
+    text: NotRequired[str]
+    size: int
+    sha256: str
+    redacted: int
+
+
 class ExpressionFault(TypedDict):
     """code: syntax, unknown-function, type, bad-pattern or too-slow. offset: characters before the place to
     blame.

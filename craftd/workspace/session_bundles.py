@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Final
 from attrs import define
 
 from craftd.errors import AlreadyExists, Busy, Corrupt, CraftdError, Forbidden, Issue, Ref, ValidationFailed
-from craftd.model import session_bundles, sessions
+from craftd.model import markdown, session_bundles, sessions
 from craftd.model.bundles import OnConflict
+from craftd.model.portable import parse_line
 from craftd.model.records import Item, Record, version_of
+from craftd.model.secret_text import redacted, without_secrets
 from craftd.model.session_bundles import Here
 from craftd.store import atomic, disk, session_export
 from craftd.store.json_stream import Bytes
 from craftd.store.session_bundle import PackedSession
-from craftd.store.session_export import Sink, Warn
+from craftd.store.session_export import Sink
 from craftd.workspace import arrivals, telling
 from craftd.workspace.arrivals import Arrival
 from craftd.workspace.commit import Planned, io_error
@@ -43,31 +45,84 @@ LOOKS: Final = 3
 async def export(workspace: Workspace, id: str, sink: Sink) -> list[Issue]:
     """Write the bundle of a session as it is now; sink is called in a thread. Answers what stays out.
 
-    Raises: NotFound, InvalidParams, Corrupt (no header can be read), Forbidden (a link), TooLarge, Busy, OSError.
+    Raises: as `at_rest`; TooLarge, Busy, OSError.
     """
     warnings: list[Issue] = []
 
     def warn(path: str, code: str, message: str) -> None:
         warnings.append(Issue(path=path, message=message, severity="warning", code=code, noun="sessions", id=id))
 
+    def write(row: SessionRow, transcript: Bytes) -> None:
+        folder = row.place.folder(id)
+        branch = session_bundles.branch_info(row.stored, None)
+        line = sessions.header_line(row.stored, str(folder))
+        session_export.write_bundle(sink, folder, transcript, line, branch, warn)
+
+    await at_rest(workspace, id, write)
+    return warnings
+
+
+async def export_markdown(workspace: Workspace, id: str, sink: Sink, *, redact: bool, tools: bool) -> int:
+    """Write a session for people; sink is called in a thread. Answers how much was taken out as secret.
+
+    Raises: as `at_rest`; TooLarge, OSError.
+    """
+    count = 0
+
+    def write(row: SessionRow, transcript: Bytes) -> None:
+        nonlocal count
+        for section, found in _sections(row, transcript, redact, tools):
+            count += found
+            sink(section.encode("utf-8", "replace"))
+
+    await at_rest(workspace, id, write)
+    return count
+
+
+def _sections(row: SessionRow, transcript: Bytes, redact: bool, tools: bool) -> Iterator[tuple[str, int]]:
+    """The document piece by piece, and how many secrets were taken out of each."""
+    home = row.place.home.rstrip("/")
+
+    def clean(section: str) -> tuple[str, int]:
+        section, count = redacted(section)
+        return (section.replace(home, "~") if home else section), count
+
+    head = markdown.head(row.value, row.id)
+    yield clean(head) if redact else (head, 0)
+    for raw in session_export.messages(transcript, row.place.directory(row.id)):
+        record = None if raw is None else parse_line(raw, ".")  # paths from the session's folder on
+        if not isinstance(record, dict):
+            continue
+        members = 0
+        if redact and tools and "toolInput" in record:
+            given, members = without_secrets(record["toolInput"])
+            record = {**record, "toolInput": given}
+        section = markdown.message(record, tools=tools)
+        found, count = clean(section) if redact else (section, 0)
+        yield found, members + count
+
+
+async def at_rest(workspace: Workspace, id: str, work: Callable[[SessionRow, Bytes], None]) -> None:
+    """Call *work* in a thread with a session and its transcript, up to the size that belongs to it.
+
+    Raises: NotFound, InvalidParams, Corrupt (no header can be read), Forbidden (a link), Busy.
+    """
     for _ in range(LOOKS):
         await workspace.transcript(id)
-        if await workspace.in_pool(partial(_write, sink, warn), workspace.session(id)):
-            return warnings
+        if await workspace.in_pool(partial(_with_transcript, work), workspace.session(id)):
+            return
     raise Busy(f"sessions/{id} changes all the time", 200)
 
 
-def _write(sink: Sink, warn: Warn, row: SessionRow) -> bool:
-    """In a thread: False, with nothing written, if the file is another one than *row* was read from."""
+def _with_transcript(work: Callable[[SessionRow, Bytes], None], row: SessionRow) -> bool:
+    """False, with nothing done, if the file is another one than *row* was read from."""
     folder = row.place.folder(row.id)
     if not row.readable or row.fingerprint is None:
         raise Corrupt(f"sessions/{row.id} is damaged: repair it first", folder.as_uri(), Ref("sessions", row.id))
     with _opened(folder, row.fingerprint) as transcript:
         if transcript is None:
             return False
-        branch = session_bundles.branch_info(row.stored, None)
-        line = sessions.header_line(row.stored, str(folder))
-        session_export.write_bundle(sink, folder, transcript, line, branch, warn)
+        work(row, transcript)
         return True
 
 

@@ -417,6 +417,10 @@ async def a_search(scene: Scene) -> Params:
     return {"query": "begin", "regex": True, "in": ["messages"], "matches": 2, "budgetMs": 1000}
 
 
+async def a_text_for_people(scene: Scene) -> Params:
+    return {"id": await scene.session(), "redact": True, "inline": True}
+
+
 WELL: dict[str, Prepare] = {
     "automations/validate": some_automations,
     **{name: prepare for noun in (*NOUNS, "workspaces") if noun in VALUES for name, prepare in five(noun).items()},
@@ -486,6 +490,7 @@ WELL: dict[str, Prepare] = {
     "search/query": a_search,
     "sessions/emptyTrash": some_trash,
     "sessions/listTrash": nothing,
+    "sessions/exportMarkdown": a_text_for_people,
     "sessions/markRead": read_sessions,
     "sessions/publish": relayed,
     "sessions/purge": what_is_old,

@@ -162,6 +162,15 @@ export interface ExportedBundle {
   warnings: Issue[];
 }
 
+/** blob: for `blobs/read`; or the text itself. size: bytes. redacted: how many secrets were taken out. */
+export interface ExportedMarkdown {
+  blob?: string;
+  text?: string;
+  size: number;
+  sha256: string;
+  redacted: number;
+}
+
 /** code: syntax, unknown-function, type, bad-pattern or too-slow. offset: characters before the place to blame. */
 export interface ExpressionFault {
   code: string;
@@ -1653,6 +1662,22 @@ export interface Methods {
     };
     result: Emptied;
   };
+  /** A session as Markdown for people, as it is stored at this moment. */
+  "sessions/exportMarkdown": {
+    params: {
+      id: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Take out what looks like a secret, and the name of the home folder. */
+      redact?: boolean;
+      /** Also what tools were given and what they gave. */
+      tools?: boolean;
+      /** Answer the text instead of a blob; up to 8 MiB. */
+      inline?: boolean;
+      workDoneToken?: number | string;
+    };
+    result: ExportedMarkdown;
+  };
   /** One session. */
   "sessions/get": {
     params: {
@@ -2899,6 +2924,7 @@ export const READS: ReadonlySet<string> = new Set([
   "projects/get",
   "projects/list",
   "search/query",
+  "sessions/exportMarkdown",
   "sessions/get",
   "sessions/list",
   "sessions/listTrash",

@@ -1,4 +1,4 @@
-"""Sessions, sources, skills and automations of a workspace as one JSON value, and back: the app's bundles."""
+"""Sessions, sources, skills and automations of a workspace as one JSON value, and back: the app's bundles; and for people."""
 
 from __future__ import annotations
 
@@ -87,4 +87,30 @@ class ImportBundle(Mutation):
     content: Content
     on_conflict: Literal["skip", "overwrite", "rename"] = "skip"
     """With a resource whose id is taken. What is overwritten goes into the trash, with the source's credentials."""
+    work_done_token: int | str | None = None
+
+
+@frozen(kw_only=True)
+class ExportedMarkdown:
+    """blob: for `blobs/read`; or the text itself. size: bytes. redacted: how many secrets were taken out."""
+
+    blob: str | None = None
+    text: str | None = None
+    size: int
+    sha256: str
+    redacted: int
+
+
+@method("sessions/exportMarkdown", result=ExportedMarkdown, right="read")
+@frozen(kw_only=True)
+class ExportMarkdown(Ref):
+    """A session as Markdown for people, as it is stored at this moment."""
+
+    id: str
+    redact: bool = False
+    """Take out what looks like a secret, and the name of the home folder."""
+    tools: bool = False
+    """Also what tools were given and what they gave."""
+    inline: bool = False
+    """Answer the text instead of a blob; up to 8 MiB."""
     work_done_token: int | str | None = None

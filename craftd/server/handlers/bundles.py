@@ -1,4 +1,4 @@
-"""Bundles of resources and of sessions."""
+"""Bundles of resources and of sessions; sessions for people."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from craftd.model.credentials import OWNERS
 from craftd.protocol.methods.bundles import (
     ExportBundle,
     ExportedBundle,
+    ExportedMarkdown,
+    ExportMarkdown,
     FailedResource,
     ImportBundle,
     ImportedBundle,
     ImportedResources,
     RenamedResource,
 )
-from craftd.server.blobs import CONNECTION_BYTES
+from craftd.server.blobs import CONNECTION_BYTES, Making
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.daemon import daemon_of
 from craftd.server.handlers.files import content_of
@@ -38,7 +40,7 @@ from craftd.workspace.session_bundles import ImportingSessions
 from craftd.workspace.workspace import Workspace
 
 INLINE_BYTES: Final = 8 * 1024 * 1024
-"""Of a bundle that is no blob."""
+"""Of what is exported and no blob."""
 LARGEST_IMPORT: Final = CONNECTION_BYTES
 """Bytes of a bundle in a file: as many as one can have that was exported."""
 
@@ -52,22 +54,46 @@ async def export(call: Call, params: ExportBundle) -> ExportedBundle:
         raise InvalidParams.of("session", "stands alone: with others it is one of sessions")
     for id in () if params.sessions == "all" else params.sessions:
         workspace.session(id, "sessions")
-    blobs = daemon_of(call).blobs
-    async with blobs.making(call.connection) as making:
+    async with daemon_of(call).blobs.making(call.connection) as making:
         with call.work(params.work_done_token, "Exporting"):
             if params.session is not None:
                 workspace.session(params.session, "session")
                 warnings = await session_bundles.export(workspace, params.session, making.write)
             else:
                 warnings = await _export_resources(call, params, making.write)
-        if params.inline and making.size > INLINE_BYTES:
-            raise TooLarge("a bundle in an answer", INLINE_BYTES, making.size)
-    blob, size, digest = making.blob.id, making.size, making.digest.hexdigest()
-    if not params.inline:
-        return ExportedBundle(blob=blob, size=size, sha256=digest, warnings=tuple(warnings))
-    data = await workspace.in_pool(Path.read_bytes, making.blob.path)
-    blobs.delete(call.connection, blob)
-    return ExportedBundle(bundle=json_text.loads(data), size=size, sha256=digest, warnings=tuple(warnings))
+        _check_inline(params.inline, making)
+    answer: dict[str, Any] = {"size": making.size, "sha256": making.digest.hexdigest(), "warnings": tuple(warnings)}
+    if params.inline:
+        return ExportedBundle(bundle=json_text.loads(await _taken(call, making)), **answer)
+    return ExportedBundle(blob=making.blob.id, **answer)
+
+
+@handles
+async def export_markdown(call: Call, params: ExportMarkdown) -> ExportedMarkdown:
+    workspace: Workspace = call.scope
+    workspace.session(params.id)
+    async with daemon_of(call).blobs.making(call.connection) as making:
+        with call.work(params.work_done_token, "Exporting"):
+            redacted = await session_bundles.export_markdown(
+                workspace, params.id, making.write, redact=params.redact, tools=params.tools
+            )
+        _check_inline(params.inline, making)
+    answer: dict[str, Any] = {"size": making.size, "sha256": making.digest.hexdigest(), "redacted": redacted}
+    if params.inline:
+        return ExportedMarkdown(text=(await _taken(call, making)).decode(), **answer)
+    return ExportedMarkdown(blob=making.blob.id, **answer)
+
+
+def _check_inline(inline: bool, making: Making) -> None:
+    if inline and making.size > INLINE_BYTES:
+        raise TooLarge("what is exported, in an answer,", INLINE_BYTES, making.size)
+
+
+async def _taken(call: Call, making: Making) -> bytes:
+    """What was made, instead of the blob."""
+    data = await call.scope.in_pool(Path.read_bytes, making.blob.path)
+    daemon_of(call).blobs.delete(call.connection, making.blob.id)
+    return bytes(data)
 
 
 async def _export_resources(call: Call, params: ExportBundle, sink: Sink) -> list[Issue]:
