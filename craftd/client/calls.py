@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from craftd.client.shapes import (
         Appended,
         BlobRange,
+        BranchPoint,
         Checked,
         CheckedPrerequisites,
         Committed,
@@ -968,6 +969,141 @@ class DaemonCalls(Noun):
             "daemon/sync",
             {
                 "workspace": workspace,
+            },
+        )
+        return result
+
+
+class DraftsCalls(Noun):
+    """The methods `drafts/...`."""
+
+    __slots__ = ()
+
+    async def delete(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        expected_version: str | None = None,
+        missing_ok: bool | None = None,
+    ) -> Committed:
+        """Forget the draft of a session.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        """
+        result: Committed = await self._door.call(
+            "drafts/delete",
+            {
+                "session": session,
+                "workspace": workspace,
+                "key": key,
+                "expectedVersion": expected_version,
+                "missingOk": missing_ok,
+            },
+        )
+        return result
+
+    async def get(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+    ) -> Got:
+        """The draft of a session: `value.text`, "" where there is none.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        """
+        result: Got = await self._door.call(
+            "drafts/get",
+            {
+                "session": session,
+                "workspace": workspace,
+            },
+        )
+        return result
+
+    async def list(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        on_progress: Callable[[Any], None] | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> Page:
+        """One page of the drafts of a workspace's sessions, without attachments unless they are asked for.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        sort: Member of value, `-` in front for descending; ties by id.
+        fields: Members of value to return; `["*"]` for all.
+        """
+        result: Page = await self._door.call(
+            "drafts/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+                "cursor": cursor,
+            },
+            on_progress=on_progress,
+            on_part=on_part,
+        )
+        return result
+
+    def iterate(
+        self,
+        *,
+        workspace: str | None = None,
+        filter: Mapping[str, Any] | None = None,
+        sort: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[Item]:
+        """All items of `list`, page after page."""
+        return self._door.pages(
+            "drafts/list",
+            {
+                "workspace": workspace,
+                "filter": filter,
+                "sort": sort,
+                "fields": fields,
+                "limit": limit,
+            },
+        )
+
+    async def update(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        text: str | None = None,
+        attachments: Sequence[Mapping[str, Any]] | None = None,
+        expected_version: str | None = None,
+    ) -> Updated:
+        """Change the draft of a session; one that has neither text nor attachments any more is gone.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        attachments: All of them: `{path, name, content?}`.
+        expected_version: "": there must be none.
+        """
+        result: Updated = await self._door.call(
+            "drafts/update",
+            {
+                "session": session,
+                "workspace": workspace,
+                "key": key,
+                "text": text,
+                "attachments": attachments,
+                "expectedVersion": expected_version,
             },
         )
         return result
@@ -2524,11 +2660,13 @@ class SessionsCalls(Noun):
         workspace: str | None = None,
         key: str | None = None,
         id: str | None = None,
+        from_: BranchPoint | None = None,
     ) -> Created:
-        """A new record of sessions.
+        """A new session, empty or a branch of another one.
 
         workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
         key: Idempotency key, 16 to 128 characters, one per intended change.
+        from_: The branch begins with all messages up to this one, and the files that they name.
         """
         result: Created = await self._door.call(
             "sessions/create",
@@ -2537,6 +2675,7 @@ class SessionsCalls(Noun):
                 "workspace": workspace,
                 "key": key,
                 "id": id,
+                "from": from_,
             },
         )
         return result
@@ -2566,6 +2705,33 @@ class SessionsCalls(Noun):
                 "expectedVersion": expected_version,
                 "missingOk": missing_ok,
                 "permanent": permanent,
+            },
+        )
+        return result
+
+    async def duplicate(
+        self,
+        *,
+        session: str,
+        workspace: str | None = None,
+        key: str | None = None,
+        value: Mapping[str, Any] | None = None,
+        id: str | None = None,
+    ) -> Created:
+        """A copy of a session with its messages and files.
+
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        key: Idempotency key, 16 to 128 characters, one per intended change.
+        value: What it has that the other one has not.
+        """
+        result: Created = await self._door.call(
+            "sessions/duplicate",
+            {
+                "session": session,
+                "workspace": workspace,
+                "key": key,
+                "value": value,
+                "id": id,
             },
         )
         return result
@@ -4041,6 +4207,7 @@ class Calls:
         self.connections = ConnectionsCalls(door)
         self.credentials = CredentialsCalls(door)
         self.daemon = DaemonCalls(door)
+        self.drafts = DraftsCalls(door)
         self.events = EventsCalls(door)
         self.files = FilesCalls(door)
         self.issues = IssuesCalls(door)

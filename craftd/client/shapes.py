@@ -50,6 +50,13 @@ class BlobRange(TypedDict):
     eof: bool
 
 
+class BranchPoint(TypedDict):
+    """Where a branch leaves its session: behind a message."""
+
+    session: str
+    message: str
+
+
 class Changed(TypedDict):
     """One changed record and its version now."""
 
@@ -785,6 +792,58 @@ class DaemonWillStopEvent(TypedDict):
     params: DaemonWillStop
 
 
+class DraftsDidChange(TypedDict):
+    """Records of drafts changed: `patch` is what an `update` would need."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    changes: list[Changed]
+    patch: dict[str, Any]
+
+
+class DraftsDidChangeEvent(TypedDict):
+    method: Literal["drafts/didChange"]
+    params: DraftsDidChange
+
+
+class DraftsDidCreate(TypedDict):
+    """A draft is there."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    item: Item
+
+
+class DraftsDidCreateEvent(TypedDict):
+    method: Literal["drafts/didCreate"]
+    params: DraftsDidCreate
+
+
+class DraftsDidDelete(TypedDict):
+    """A record of drafts is gone."""
+
+    epoch: str
+    revision: int
+    workspace: NotRequired[str]
+    at: int
+    origin: Origin
+    batch: NotRequired[Batch]
+    id: str
+
+
+class DraftsDidDeleteEvent(TypedDict):
+    method: Literal["drafts/didDelete"]
+    params: DraftsDidDelete
+
+
 class EventsCheckpoint(TypedDict):
     """The scope moved on without anything for this subscription."""
 
@@ -1484,6 +1543,9 @@ Notification: TypeAlias = (
     | CredentialsDidDeleteEvent
     | DaemonDidChangeEvent
     | DaemonWillStopEvent
+    | DraftsDidChangeEvent
+    | DraftsDidCreateEvent
+    | DraftsDidDeleteEvent
     | EventsCheckpointEvent
     | EventsDidLapseEvent
     | FilesDidChangeEvent

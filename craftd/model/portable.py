@@ -61,6 +61,12 @@ def retarget(data: bytes, old: str, new: str) -> bytes:
     return folder.in_text.sub(lambda _: text, data)
 
 
+def names(data: bytes, directory: str) -> bool:
+    """Whether *directory* stands in JSON text as it is."""
+    folder = _folder(directory)
+    return folder is not None and folder.text in data
+
+
 def occurrences(text: str, directory: str) -> list[tuple[int, int]]:
     """Where *text* names *directory* or something below it: (start, end) of the part a token would replace."""
     folder = _folder(directory)

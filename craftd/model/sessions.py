@@ -8,11 +8,12 @@ Source: app 0.11.1, golden `expected.json` and `rewrite.json`.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, Final
 
 from craftd.errors import Issue
-from craftd.model import ids, portable
+from craftd.model import ids, moved, portable
 from craftd.model.json_text import dumps, equal, js_trim
 from craftd.model.messages import Counters, is_final
 from craftd.model.noun import Noun
@@ -66,6 +67,8 @@ _SPELLINGS = {
     "allow-all": "allow-all", "execute": "allow-all",
 }  # fmt: skip
 _MODE_FIELDS = ("permissionMode", "previousPermissionMode")
+_BRANCH_PATHS = ("branchFromSessionPath", "branchFromSdkCwd")
+"""Into the workspace they begin at the session's own folder."""
 _HOME_FIELDS = frozenset({"workspaceRootPath", "workingDirectory", "sdkCwd"})
 _RANK = {name: rank for rank, name in enumerate(PERSISTENT)} | {name: 1000 + rank for rank, name in enumerate(COMPUTED)}
 _UNKNOWN_RANK = 999
@@ -121,7 +124,7 @@ def view(stored: Record, session_dir: str, root: str, home: str) -> Record:
 
     The folder decides about `id` and *root* about `workspaceRootPath`, whatever line 1 says. An unknown status stays.
     """
-    value = dict(stored)
+    value = dict(moved.at_home(stored, session_dir, root, home))
     value["id"] = session_dir.rpartition("/")[2]
     value["workspaceRootPath"] = root
     directory = value.get("workingDirectory")
@@ -132,6 +135,9 @@ def view(stored: Record, session_dir: str, root: str, home: str) -> Record:
     sdk_cwd = value.get("sdkCwd")
     if type(sdk_cwd) is str and sdk_cwd is not directory:
         value["sdkCwd"] = portable.expand_home(sdk_cwd, home)
+    for name in _BRANCH_PATHS:
+        if type(path := value.get(name)) is str and "/../" in path:
+            value[name] = posixpath.normpath(path)
     for name in _MODE_FIELDS:
         if name in value:
             mode = permission_mode(value[name])
@@ -181,7 +187,7 @@ def new_header(value: Record, now: int, root: str, session_dir: str, home: str) 
     return ordered({name: _with_tilde(name, member, home) for name, member in (made | given | task).items()})
 
 
-def moved(old: Record, new: Record, session_dir: str) -> Record:
+def with_cwd(old: Record, new: Record, session_dir: str) -> Record:
     """*new*, the successor of *old*, with the `sdkCwd` that another working directory brings while nothing was said."""
     if not equal(old.get("sdkCwd"), new.get("sdkCwd")) or _has_begun(old):
         return new

@@ -17,7 +17,7 @@ from craftd.model import json_text, session_bundles
 from craftd.model.portable import dump_line
 from craftd.model.records import Record
 from craftd.store.json_stream import Bytes
-from craftd.store.lines import read_head, split
+from craftd.store.lines import Piece, read_head, split
 
 Sink = Callable[[bytes], None]
 Warn = Callable[[str, str, str], None]
@@ -54,16 +54,26 @@ def write_bundle(
 
 def messages(transcript: Bytes, directory: str) -> Iterator[bytes | None]:
     """The JSON text of each message in *transcript*, as it is stored; None for what cannot be read."""
+    for piece in pieces(transcript, directory):
+        if piece.record is None:
+            yield None
+        elif piece.problem is not None:
+            yield dump_line(piece.record, directory)
+        else:
+            yield piece.raw
+
+
+def pieces(transcript: Bytes, directory: str) -> Iterator[Piece]:
+    """What stands behind the header of *transcript*, line by line."""
     start = read_head(transcript.fd, transcript.size, directory, os.path.basename(directory)).body
     for line in _lines(transcript, start):
         content = line.strip(_BLANK)
-        for piece in split(content, directory) if content else ():
-            if piece.record is None:
-                yield None
-            elif piece.problem is not None:
-                yield dump_line(piece.record, directory)
-            else:
-                yield piece.raw
+        yield from split(content, directory) if content else ()
+
+
+def files_in(folder: Path) -> Iterator[str]:
+    """Paths of the files of a session beside its transcript: no hidden ones, none that can be made again, no links."""
+    return _walk(folder, "")
 
 
 def _lines(content: Bytes, start: int) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from craftd.errors import (
     ValidationFailed,
     VersionConflict,
 )
-from craftd.model import header_rules, label_entries, portable, sessions, settings
+from craftd.model import header_rules, label_entries, moved, portable, sessions, settings
 from craftd.model import patch as patches
 from craftd.model.messages import is_final
 from craftd.model.records import Item, Record, version_of
@@ -334,7 +334,8 @@ class SessionUnit(Unit):
         assert self.header is not None
         root = portable.contract_home(str(self.place.root), self.place.home)
         # The folder's name is the id: where line 1 says another, the app would save into a folder of that name.
-        return sessions.ordered({**self.header, "id": self.id, "workspaceRootPath": root})
+        header = moved.at_home(self.header, self.directory, str(self.place.root), self.place.home)
+        return sessions.ordered({**header, "id": self.id, "workspaceRootPath": root})
 
     def _remove(self, trash: str) -> None:
         if self.transcript is not None:
@@ -448,21 +449,34 @@ class CreateSession(SessionCommit):
     labels: Callable[[], Mapping[str, Record]]
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
-        if unit.gone and unit.row is not None:
-            unit.require()
-        if unit.exists or unit.folder.exists():
-            raise AlreadyExists(unit.ref, unit.item().as_json() if unit.exists and unit.header is not None else None)
-        value = unit.index.inherited(self.value, self.known)
-        value = settings.with_directory(header_rules.created(value, now), self.levels(value))
-        value, wrong = label_entries.settle(value, None, self.labels())
-        issues = [*sessions.validate(value, None), *header_rules.issues(value, None), *wrong]
-        issues += unit.index.references(unit.id, value, None, self.known)
-        if issues:
-            raise ValidationFailed(tuple(issues), unit.ref)
+        self.refuse_taken(unit)
+        value = self.judged(self.value, None, unit.index, now)
         header = sessions.new_header(value, now, str(unit.place.root), unit.directory, unit.place.home)
         unit.create(header)
         item = unit.item()
         return Planned(item, [telling.created(item)])
+
+    def refuse_taken(self, unit: SessionUnit) -> None:
+        """Raises: AlreadyExists; Busy if that is not certain in this moment."""
+        if unit.gone and unit.row is not None:
+            unit.require()
+        if unit.exists or os.path.lexists(unit.folder):
+            raise AlreadyExists(unit.ref, unit.item().as_json() if unit.exists and unit.header is not None else None)
+
+    def judged(self, value: Record, base: Record | None, index: Sessions, now: int) -> Record:
+        """What the new session's value is. base: what it has from another session, which need not be judged again.
+
+        Raises: ValidationFailed.
+        """
+        value = header_rules.created(index.inherited(value, self.known), now)
+        if base is None:
+            value = settings.with_directory(value, self.levels(value))
+        value, wrong = label_entries.settle(value, base, self.labels())
+        issues = [*sessions.validate(value, base), *header_rules.issues(value, None), *wrong]
+        issues += index.references(self.id, value, base, self.known)
+        if issues:
+            raise ValidationFailed(tuple(issues), Ref("sessions", self.id))
+        return value
 
 
 @define(eq=False, kw_only=True)

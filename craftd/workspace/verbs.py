@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -50,14 +50,25 @@ class Verbs:
             raise NotFound(Ref(noun, id, self._workspace.id))
         return row.item()
 
-    async def create(self, noun: str, value: Record, id: str | None, origin: Origin, connection: object) -> Done:
-        """The answer is the new Item. Raises: AlreadyExists only for an *id* that was given."""
+    async def create(
+        self,
+        noun: str,
+        value: Record,
+        id: str | None,
+        origin: Origin,
+        connection: object,
+        session: Callable[..., CreateSession] = CreateSession,
+    ) -> Done:
+        """The answer is the new Item. *session* makes the commit of a session.
+
+        Raises: AlreadyExists only for an *id* that was given.
+        """
         if id is not None:
             self._check_id(NOUNS[noun], id)
             if noun == "sessions" and could_be(id):
                 raise InvalidParams.of("id", "is what a file synchroniser calls the copy of another session")
         for _ in range(NAMES_TRIED):
-            commit = self._creation(noun, value, id, origin, connection)
+            commit = self._creation(noun, value, id, origin, connection, session)
             try:
                 with self._promise(noun, commit.id, commit.unit.rpartition("/")[2]):
                     return await self._workspace.commit(commit)
@@ -88,12 +99,18 @@ class Verbs:
                     del promised[name]
 
     def _creation(
-        self, noun: str, value: Record, id: str | None, origin: Origin, connection: object
+        self,
+        noun: str,
+        value: Record,
+        id: str | None,
+        origin: Origin,
+        connection: object,
+        session: Callable[..., CreateSession],
     ) -> CreateSession | CreateRecord:
         workspace = self._workspace
         if noun == "sessions":
             reads = reads_of(value) if "parentSessionId" not in value else {"projects/", "sessions/"}
-            return CreateSession(
+            return session(
                 origin=origin,
                 connection=connection,
                 id=id or workspace.new_session_id(self._promised[noun]),

@@ -165,6 +165,10 @@ async def other_annotation(scene: Scene) -> Params:
     return {**await old_annotation(scene), "patch": {"set": {"status": "resolved"}}}
 
 
+async def another_session(scene: Scene) -> Params:
+    return {"session": await scene.transcript(), "value": {"name": "Same"}, "key": scene.key}
+
+
 async def a_deleted_session(scene: Scene) -> Params:
     id = await scene.session()
     await scene.client.call("sessions/delete", {"id": id})
@@ -488,6 +492,7 @@ WELL: dict[str, Prepare] = {
     "preferences/update": other_preferences,
     "prerequisites/check": some_steps,
     "search/query": a_search,
+    "sessions/duplicate": another_session,
     "sessions/emptyTrash": some_trash,
     "sessions/listTrash": nothing,
     "sessions/exportMarkdown": a_text_for_people,

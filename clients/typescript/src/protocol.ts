@@ -31,6 +31,12 @@ export interface BlobRange {
   eof: boolean;
 }
 
+/** Where a branch leaves its session: behind a message. */
+export interface BranchPoint {
+  session: string;
+  message: string;
+}
+
 /** One changed record and its version now. */
 export interface Changed {
   id: string;
@@ -952,6 +958,61 @@ export interface Methods {
     };
     result: Position;
   };
+  /** Forget the draft of a session. */
+  "drafts/delete": {
+    params: {
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      expectedVersion?: string;
+      missingOk?: boolean;
+    };
+    result: Committed;
+  };
+  /** The draft of a session: `value.text`, "" where there is none. */
+  "drafts/get": {
+    params: {
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+    };
+    result: Got;
+  };
+  /** One page of the drafts of a workspace's sessions, without attachments unless they are asked for. */
+  "drafts/list": {
+    params: {
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      filter?: JsonObject;
+      /** Member of value, `-` in front for descending; ties by id. */
+      sort?: string;
+      /** Members of value to return; `["*"]` for all. */
+      fields?: string[];
+      limit?: number;
+      cursor?: string;
+      workDoneToken?: number | string;
+      partialResultToken?: number | string;
+    };
+    result: Page;
+  };
+  /** Change the draft of a session; one that has neither text nor attachments any more is gone. */
+  "drafts/update": {
+    params: {
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      text?: string;
+      /** All of them: `{path, name, content?}`. */
+      attachments?: JsonObject[];
+      /** "": there must be none. */
+      expectedVersion?: string;
+    };
+    result: Updated;
+  };
   /** The same changes by (long) polling. */
   "events/read": {
     params: {
@@ -1621,7 +1682,7 @@ export interface Methods {
     };
     result: SearchResult;
   };
-  /** A new record of sessions. */
+  /** A new session, empty or a branch of another one. */
   "sessions/create": {
     params: {
       value: JsonObject;
@@ -1630,6 +1691,8 @@ export interface Methods {
       /** Idempotency key, 16 to 128 characters, one per intended change. */
       key?: string;
       id?: string;
+      /** The branch begins with all messages up to this one, and the files that they name. */
+      from?: BranchPoint;
     };
     result: Created;
   };
@@ -1647,6 +1710,20 @@ export interface Methods {
       permanent?: boolean;
     };
     result: DeletedSession;
+  };
+  /** A copy of a session with its messages and files. */
+  "sessions/duplicate": {
+    params: {
+      session: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      /** Idempotency key, 16 to 128 characters, one per intended change. */
+      key?: string;
+      /** What it has that the other one has not. */
+      value?: JsonObject;
+      id?: string;
+    };
+    result: Created;
   };
   /** Remove deleted sessions for good: all, or some. */
   "sessions/emptyTrash": {
@@ -2380,6 +2457,37 @@ export interface Notifications {
     reason: string;
     graceMs: number;
   };
+  /** Records of drafts changed: `patch` is what an `update` would need. */
+  "drafts/didChange": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    changes: Changed[];
+    patch: JsonObject;
+  };
+  /** A draft is there. */
+  "drafts/didCreate": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    item: Item;
+  };
+  /** A record of drafts is gone. */
+  "drafts/didDelete": {
+    epoch: string;
+    revision: number;
+    workspace?: string;
+    at: number;
+    origin: Origin;
+    batch?: Batch;
+    id: string;
+  };
   /** The scope moved on without anything for this subscription. */
   "events/checkpoint": {
     epoch: string;
@@ -2836,6 +2944,8 @@ export const KEYED: ReadonlySet<string> = new Set([
   "connections/update",
   "credentials/delete",
   "credentials/set",
+  "drafts/delete",
+  "drafts/update",
   "files/delete",
   "files/write",
   "labels/create",
@@ -2859,6 +2969,7 @@ export const KEYED: ReadonlySet<string> = new Set([
   "projects/update",
   "sessions/create",
   "sessions/delete",
+  "sessions/duplicate",
   "sessions/emptyTrash",
   "sessions/markRead",
   "sessions/purge",
@@ -2901,6 +3012,8 @@ export const READS: ReadonlySet<string> = new Set([
   "daemon/hello",
   "daemon/status",
   "daemon/sync",
+  "drafts/get",
+  "drafts/list",
   "events/read",
   "events/subscribe",
   "events/unsubscribe",

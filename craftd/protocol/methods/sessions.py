@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from craftd.model.records import Record
-from craftd.protocol.contract import Committed, Delete, Get, Got, ItemJson, Mutation, Position, Ref
+from craftd.protocol.contract import Committed, Create, Created, Delete, Get, Got, ItemJson, Mutation, Position, Ref
 from craftd.protocol.registry import method, notification
 
 
@@ -25,6 +25,34 @@ class GetSession(Get):
     """Also give the last n messages."""
     explicit: Record | None = None
     """What is wanted for once: the members of `info.effective`; it goes before what the session says."""
+
+
+@frozen(kw_only=True)
+class BranchPoint:
+    """Where a branch leaves its session: behind a message."""
+
+    session: str
+    message: str
+
+
+@method("sessions/create", result=Created, right="write")
+@frozen(kw_only=True)
+class CreateSession(Create):
+    """A new session, empty or a branch of another one."""
+
+    from_: BranchPoint | None = None
+    """The branch begins with all messages up to this one, and the files that they name."""
+
+
+@method("sessions/duplicate", result=Created, right="write")
+@frozen(kw_only=True)
+class DuplicateSession(Mutation):
+    """A copy of a session with its messages and files."""
+
+    session: str
+    value: Record | None = None
+    """What it has that the other one has not."""
+    id: str | None = None
 
 
 @frozen(kw_only=True)
