@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Sequence
 from typing import Any, Final
 
 from craftd.errors import Issue
-from craftd.model import ids, moved, portable
+from craftd.model import ids, portable
 from craftd.model.json_text import dumps, equal, js_trim
 from craftd.model.messages import Counters, is_final
 from craftd.model.noun import Noun
@@ -124,7 +124,7 @@ def view(stored: Record, session_dir: str, root: str, home: str) -> Record:
 
     The folder decides about `id` and *root* about `workspaceRootPath`, whatever line 1 says. An unknown status stays.
     """
-    value = dict(moved.at_home(stored, session_dir, root, home))
+    value = dict(stored)
     value["id"] = session_dir.rpartition("/")[2]
     value["workspaceRootPath"] = root
     directory = value.get("workingDirectory")
@@ -187,7 +187,7 @@ def new_header(value: Record, now: int, root: str, session_dir: str, home: str) 
     return ordered({name: _with_tilde(name, member, home) for name, member in (made | given | task).items()})
 
 
-def with_cwd(old: Record, new: Record, session_dir: str) -> Record:
+def moved(old: Record, new: Record, session_dir: str) -> Record:
     """*new*, the successor of *old*, with the `sdkCwd` that another working directory brings while nothing was said."""
     if not equal(old.get("sdkCwd"), new.get("sdkCwd")) or _has_begun(old):
         return new
