@@ -145,15 +145,18 @@ def salvaged(data: bytes, directory: str) -> Record:
     return {name: value for name, value in found.items() if name not in sessions.COUNTED}
 
 
-def rebuilt(left: Record, id: str, counters: Counters, first: int | None, made: int) -> Record:
-    """The header of the session *id* of which only *left* is known.
+def rebuilt(left: Record, directory: str, counters: Counters, first: int | None, made: int) -> Record:
+    """The header of the session in *directory* of which only *left* is known.
 
     counters: of its messages; first: when the first of them was written; made: when the file was, where nothing else
     says how old the session is. Milliseconds since 1970 UTC.
     """
+    id = directory.rpartition("/")[2]
     created = next(at for at in (milliseconds(left.get("createdAt")), first, day_of(id), made) if at is not None)
     last = counters.last_timestamp
-    header: Record = {**left, "id": id, "createdAt": created}
+    # As the app has it at creation; a session that has lost this one cannot be resumed anywhere else either.
+    sdk_cwd = left.get("sdkCwd", left.get("workingDirectory", directory))
+    header: Record = {**left, "id": id, "sdkCwd": sdk_cwd, "createdAt": created}
     if milliseconds(left.get("lastUsedAt")) is None:
         header["lastUsedAt"] = created if last is None else last
     if milliseconds(left.get("lastMessageAt")) is None and last is not None:

@@ -143,9 +143,7 @@ def _header(transcript: Transcript, known: Record | None) -> tuple[Record, str]:
     if transcript.header:
         return transcript.header, "what it says"
     left = repair.salvaged(transcript.first_line, transcript.directory)
-    header = repair.rebuilt(
-        left, transcript.path.parent.name, transcript.counters, _began(transcript), _written(transcript)
-    )
+    header = repair.rebuilt(left, transcript.directory, transcript.counters, _began(transcript), _written(transcript))
     return header, "what is left of it and the messages" if left else "the folder's name and the messages"
 
 

@@ -15,11 +15,14 @@ from craftd.protocol.rendezvous import Places
 from craftd.store.locks import DaemonLock
 from tests.daemon import snapshot
 from tests.model import golden
+from tests.strict_reader import STANDARD, Reader
 
 Capture = pytest.CaptureFixture[str]
 Behave = Callable[..., None]
 
 DAMAGED = [folder for folder in golden.FOLDERS.iterdir() if "2604" < folder.name < "260499"]
+UNDAMAGED = ("260405-crlf-lines", "260406-with-bom", "260407-left-tmp")
+"""Not written as the format says, and read by everybody."""
 AT = {"epoch": "k3f9", "revision": 10}
 
 
@@ -31,6 +34,8 @@ def root(tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch) -> Pat
     shutil.copytree(golden.SESSIONS / "workspace" / "statuses", root / "statuses")
     for folder in (*DAMAGED, golden.FOLDERS / "260302-calm-cedar"):
         shutil.copytree(folder, root / "sessions" / folder.name)
+        for room in STANDARD:
+            (root / "sessions" / folder.name / room).mkdir(exist_ok=True)
     (root / "config.json").write_text(
         json.dumps({"id": "ws_1", "name": "One", "slug": "one", "createdAt": 1, "updatedAt": 1})
     )
@@ -71,11 +76,7 @@ def test_everything_is_found_and_nothing_changed(root: Path, way: str, capsys: C
     assert snapshot(root) == before
     assert made is None or snapshot(Path(places.config)) == made
     sessions = [one for one in found if one.get("noun") == "sessions"]
-    assert {one["id"] for one in sessions} == {
-        folder.name
-        for folder in DAMAGED
-        if folder.name not in ("260405-crlf-lines", "260406-with-bom", "260407-left-tmp")
-    }
+    assert {one["id"] for one in sessions} == {folder.name for folder in DAMAGED if folder.name not in UNDAMAGED}
     assert all(one["workspace"] == "one" and one["remedy"] for one in sessions)
     assert [one["path"] for one in found if "remedy" not in one] == ["views.json"]
 
@@ -89,6 +90,12 @@ def test_what_can_be_mended_is_and_what_it_was_stays_beside(root: Path, way: str
     for session, kept in mended.items():
         assert (root / "sessions" / session / kept).read_bytes() == before[session]
     (root / "views.json").unlink()
+    for session in (*UNDAMAGED, "260302-calm-cedar"):
+        shutil.rmtree(root / "sessions" / session)
+    reader = Reader(root, Path.home())
+    reader.read()
+    # Blank lines between messages are read by everybody.
+    assert [one for one in reader.deviations if not one.startswith("260410-null-lines line")] == []
     there = snapshot(root)
     assert run(way, capsys, "--fix") == (0, [])
     assert snapshot(root) == there

@@ -189,7 +189,8 @@ async def test_a_header_that_nobody_saw_is_made_of_what_is_left(client: Wire, ro
     assert found["remedy"] == "line 1 is made anew, of what is left of it and the messages"
     header = json.loads(path.read_bytes().split(b"\n")[0])
     assert header == {
-        "id": "left", "workspaceRootPath": str(root), "createdAt": 5, "lastUsedAt": 7, "lastMessageAt": 7,
+        "id": "left", "workspaceRootPath": str(root), "sdkCwd": "{{SESSION_PATH}}", "createdAt": 5,
+        "lastUsedAt": 7, "lastMessageAt": 7,
         "name": "Left", "labels": ["bug"], "messageCount": 2, "lastMessageRole": "assistant", "preview": "text",
         "lastFinalMessageId": "m2",
     }  # fmt: skip

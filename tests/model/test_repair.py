@@ -64,7 +64,7 @@ def test_any_bytes_can_be_looked_through(data: bytes) -> None:
 
 @given(left=st.dictionaries(st.text(), json_values, max_size=5), made=st.integers(1, 10**13))
 def test_a_rebuilt_header_is_one_whatever_was_left(left: dict[str, Any], made: int) -> None:
-    header = rebuilt(left, "s", Counters(count=2, last_timestamp=7), None, made)
+    header = rebuilt(left, FOLDER, Counters(count=2, last_timestamp=7), None, made)
     assert header["id"] == "s"
     assert header["messageCount"] == 2
     assert isinstance(header["createdAt"], int)
@@ -73,12 +73,16 @@ def test_a_rebuilt_header_is_one_whatever_was_left(left: dict[str, Any], made: i
 
 def test_a_session_is_as_old_as_its_first_message_its_name_or_its_file() -> None:
     counters = Counters(count=1, last_timestamp=9)
-    assert rebuilt({}, "260412-a-b", counters, 5, 1)["createdAt"] == 5
-    assert rebuilt({"createdAt": 3}, "260412-a-b", counters, 5, 1)["createdAt"] == 3
-    assert rebuilt({}, "260412-a-b", Counters(), None, 1)["createdAt"] == 1775952000000
-    assert rebuilt({}, "hex", Counters(), None, 1) == {"id": "hex", "createdAt": 1, "lastUsedAt": 1, "messageCount": 0}
-    assert rebuilt({}, "hex", counters, 5, 1) == {
-        "id": "hex", "createdAt": 5, "lastUsedAt": 9, "lastMessageAt": 9, "messageCount": 1,
+    dated = "/w/sessions/260412-a-b"
+    assert rebuilt({}, dated, counters, 5, 1)["createdAt"] == 5
+    assert rebuilt({"createdAt": 3}, dated, counters, 5, 1)["createdAt"] == 3
+    assert rebuilt({}, dated, Counters(), None, 1)["createdAt"] == 1775952000000
+    assert rebuilt({}, "/w/hex", Counters(), None, 1) == {
+        "id": "hex", "sdkCwd": "/w/hex", "createdAt": 1, "lastUsedAt": 1, "messageCount": 0,
+    }  # fmt: skip
+    assert rebuilt({"workingDirectory": "/code"}, "/w/hex", counters, 5, 1) == {
+        "id": "hex", "sdkCwd": "/code", "createdAt": 5, "lastUsedAt": 9, "lastMessageAt": 9,
+        "workingDirectory": "/code", "messageCount": 1,
     }  # fmt: skip
 
 
