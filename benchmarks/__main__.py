@@ -25,6 +25,7 @@ NAMES = (
     "rename",
     "sizes",
     "listing",
+    "search",
     "requests",
     "fanout",
     "ways",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from craftd.cli import call, check, doctor, exchange, serve, sessions, text, token, workspaces
+from craftd.cli import call, check, doctor, exchange, search, serve, sessions, text, token, workspaces
 from craftd.client.failures import CallFailed, ConnectionLost
 from craftd.client.launch import Mismatch, NotReached
 from craftd.protocol.rendezvous import VERSION
@@ -27,7 +27,7 @@ def stdio() -> None:
 for command in (
     serve.serve, stdio, serve.status, serve.stop, serve.restart, serve.release, serve.logs,
     call.call, call.listen, call.schema, call.completion,
-    sessions.ls, sessions.show, sessions.tail, exchange.export, exchange.bring_in,
+    sessions.ls, sessions.show, sessions.tail, search.search, exchange.export, exchange.bring_in,
     workspaces.workspaces, doctor.doctor, check.check, token.token,
 ):  # fmt: skip
     craftd.add_command(command)
