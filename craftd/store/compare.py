@@ -34,6 +34,7 @@ class Foreign:
     (position, our line) where their save brought back what a line said before we changed it. Both are to be put back.
     unrecoverable: how many of those could not be found any more. returned: positions, among those appended, of lines
     that we had taken out and that their save brought back as they were; they are to be taken out again.
+    header_before: what their line 1 came from; late: that is not what was there last, they wrote it before.
     in_order: every line that vanished had an id of its own, none changed its place, and what is new stands at the end;
     otherwise a list of single changes cannot describe what happened.
     """
@@ -50,6 +51,7 @@ class Foreign:
     unrecoverable: int = 0
     returned: tuple[int, ...] = ()
     in_order: bool = True
+    late: bool = False
 
 
 class Ours:

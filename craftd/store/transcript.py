@@ -28,6 +28,7 @@ from craftd.store.lines import Body, Scan, read_head
 from craftd.store.locate import locate, scan_file
 from craftd.store.reading import RECENT, Reading
 from craftd.store.rewrite import Prepared, body_after, copy_body, edits_for
+from craftd.store.said import Said
 from craftd.store.table import Table
 
 
@@ -42,6 +43,7 @@ class Transcript(Reading):
         self._fd = -1
         self._poisoned = False
         self._ours = Ours()
+        self._said = Said()
         self._unsure: set[int] = set()
         super().__init__(path, directory, actual, known, found)
 
@@ -203,14 +205,15 @@ class Transcript(Reading):
             known = (Body(self._digest.hexdigest(), self._length), old)
         actual = locate(self.path)
         fingerprint, found = scan_file(actual, self.path.parent.name, self.directory, known)
-        headers = self.header, found.head.header
+        known_by_them = self._said.at(fingerprint.mtime_ns)
+        headers = self.header if known_by_them is None else known_by_them, found.head.header
         if found.kept:
             foreign = Foreign(*headers, appended=tuple(range(len(old), len(found.table))))
         else:
             foreign = compared(old, found.table, *headers, earlier=self._ours.earlier, line_of=self._old_line)
         returned = tuple(position for position in foreign.appended if self._ours.took_out(found.table, position))
         bases = tuple(self._ours.bases.get(found.table.ids[position] or "") for position in foreign.changed)
-        foreign = evolve(foreign, returned=returned, bases=bases)
+        foreign = evolve(foreign, returned=returned, bases=bases, late=known_by_them is not None)
         for position in foreign.appended:
             # Ours from an append that met theirs: in the file, and the caller's next try only confirms it.
             found.table.own[position] = found.table.digests[position] in self._unsure
@@ -370,6 +373,8 @@ class Transcript(Reading):
                 raise
             finally:
                 prepared.release()
+            if self.header is not None:
+                self._said.replaced(self.header)
             old = self._fd, self._table, self._head.body
             self._ours.edited(self._table, prepared.edits, lambda at: _line_at(*old, at))
             disk.close_last(self._fd, self.fingerprint.size)

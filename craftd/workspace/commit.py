@@ -66,6 +66,8 @@ class Commit(ABC):
     reads: frozenset[str] = frozenset()
     rewrites: ClassVar[bool] = False
     """The file is written anew: worth preparing outside the queue when it is large."""
+    removes: ClassVar[bool] = False
+    """What is there goes into the trash, if it is kept at all: what a foreign save undid is done again before."""
     promises: ClassVar[bool] = True
     """Its answer says that something is on disk for good."""
 

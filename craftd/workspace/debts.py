@@ -7,7 +7,7 @@ exactly as it was before our change was undone by mistake; one that is something
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
@@ -37,6 +37,10 @@ class Debt:
     base: Record | None = None
 
 
+LINE_ONE: Final = Debt("", None)
+"""What line 1 said: it is written again as it is in memory."""
+
+
 def owed(foreign: Foreign, transcript: Transcript) -> list[Debt]:
     """What a save that *transcript* was just reloaded from undid."""
     found = []
@@ -62,6 +66,8 @@ def pay(owing: Sequence[Debt], unit: SessionUnit) -> tuple[list[Change], list[Re
     there any more. Raises: ForeignWrite, OSError."""
     draft = unit.draft
     changes: list[Change] = []
+    if LINE_ONE in owing and unit.header is not None:
+        unit.change(unit.header)
     lost: list[Record] = []
     for debt in owing:
         position = draft.find(debt.id)

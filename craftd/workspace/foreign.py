@@ -209,12 +209,17 @@ def look(unit: SessionUnit) -> list[Change]:
 
 def _found(work: Callable[[], _T], unit: SessionUnit) -> _T:
     """*work*, again and again for a while if the file is missing and its folder is not: somebody is about to save."""
+    return patiently(work, lambda: unit.row is not None and unit.folder.exists())
+
+
+def patiently(work: Callable[[], _T], is_expected: Callable[[], bool]) -> _T:
+    """*work*, again and again for a while if it does not find a file that somebody is about to save."""
     deadline = time.monotonic() + ABSENCE_MS / 1000
     while True:
         try:
             return work()
         except FileNotFoundError:
-            if unit.row is None or not unit.folder.exists() or time.monotonic() > deadline:
+            if not is_expected() or time.monotonic() > deadline:
                 raise
         time.sleep(0.001)
 
@@ -281,6 +286,8 @@ def _reloaded(unit: SessionUnit, transcript: Transcript, foreign: Foreign) -> li
     else:
         merged = patches.merge(foreign.header_before or mine, mine, foreign.header_after)
         header = session_rules.caught_up(merged, transcript.counters)
+        if foreign.late and patches.diff(foreign.header_after, merged):
+            unit.owed.append(debts.LINE_ONE)
     changes: list[Change] = []
     gone = [*foreign.deleted, *(parse_line(line, unit.directory)["id"] for line in foreign.lost_own)]
     if not foreign.in_order or len(gone) > DELETED_ONE_BY_ONE:

@@ -301,6 +301,10 @@ class Queue:
             outcomes: list[Outcome] = []
             try:
                 mended = unit.mend()
+                if unit.dirty and any(pending.commit.removes for pending in group):
+                    self._write_before_it_goes(unit)
+                    foreign += [Outcome(DAEMON, mended)] if mended else []
+                    mended = []
                 outcomes = [Outcome(DAEMON, mended)] if mended else []
                 outcomes += [self._plan(unit, pending) for pending in group]
                 if unit.dirty:
@@ -322,6 +326,8 @@ class Queue:
                     # Each gets its own verdict: a smaller change may still fit on the disk, and what needed no
                     # writing beside another change (a repeat of it) may need it without.
                     return foreign + [one for pending in group for one in self._attempt(unit, [pending], done)]
+                if not outcomes:
+                    return foreign + failed(group, error)
                 # A commit that staged nothing is not to blame for what was to be mended beside it.
                 refuse([one for one in outcomes if one.staged or not mended], as_failure(error))
                 return foreign + outcomes
@@ -329,6 +335,14 @@ class Queue:
                 outcomes.insert(0, Outcome(DAEMON, late))
             return foreign + outcomes
         return foreign + failed(group, IoError("EAGAIN", "another program keeps writing this file"))
+
+    def _write_before_it_goes(self, unit: Unit) -> None:
+        """The folder goes into the trash, and nothing is put back there."""
+        try:
+            with self.scope.writing(unit):
+                unit.write()
+        except DirectoryNotFlushed as error:
+            self._unsafe[unit.key] = error.folders
 
     def _make_safe(self, key: str) -> None:
         """Before anything is answered that builds on it: a repeat of a change that is written needs no writing any

@@ -150,6 +150,7 @@ class BringIn(SessionCommit):
     Raises: AlreadyExists, Forbidden (a link is there).
     """
 
+    removes = True
     arrival: Arrival
     overwrite: bool = False
 

@@ -260,7 +260,7 @@ class SessionUnit(Unit):
             index = self.draft.count
             sizes = self.append(lost)
             changes.append(telling.appended(self.id, index, lost, sizes, self.draft.count))
-        if not changes:
+        if not changes and not self._rewrite:
             self.owed.clear()
             return []
         self._mended = True
@@ -302,7 +302,8 @@ class SessionUnit(Unit):
                 raise
             except FileExistsError:  # in this moment: theirs is looked at, and what is made gets another name
                 raise ForeignWrite(self.folder) from None
-            self.transcript = Transcript.load(self.folder / "session.jsonl", self.directory)
+            path = self.folder / "session.jsonl"  # which somebody else may be saving already
+            self.transcript = foreign.patiently(lambda: Transcript.load(path, self.directory), self.folder.exists)
         elif self.transcript is not None:
             draft = self.draft
             kept_out.write(self.folder, self._files)
@@ -515,6 +516,7 @@ class UpdateSession(SessionCommit):
 class DeleteSession(SessionCommit):
     """Answers what there is to say of it: `trash`, its name there, `children` and `branches`, each if there is some."""
 
+    removes = True
     permanent: bool = False
     expected: str | None = None
     missing_ok: bool = False
