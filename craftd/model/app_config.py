@@ -234,7 +234,8 @@ def _attachment(value: Any, path: str) -> Iterator[Issue]:
         yield Issue(path=f"{path}.path", message="must be absolute where there is no content", code="schema")
 
 
-_DRAFT = shape({"text": _text, "attachments": listing(_attachment)}, required=("text",))
+check_draft = shape({"text": _text, "attachments": listing(_attachment)}, required=("text",))
+"""One of `drafts.json`."""
 
 
 def check_drafts(value: Any) -> Iterator[Issue]:
@@ -244,7 +245,7 @@ def check_drafts(value: Any) -> Iterator[Issue]:
         yield Issue(path="drafts", message="must be an object", code="schema")
         return
     for id, draft in drafts.items():
-        for issue in _DRAFT(draft, f"drafts.{id}"):
+        for issue in check_draft(draft, f"drafts.{id}"):
             yield evolve(issue, severity="warning", code="draft-dropped")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from craftd.model.app_records import CONNECTIONS, PREFERENCES, SETTINGS
 from craftd.model.credentials import CREDENTIALS
+from craftd.model.drafts import DRAFTS
 from craftd.model.labels import LABELS
 from craftd.model.messages import MESSAGES
 from craftd.model.noun import Noun
@@ -20,6 +21,6 @@ NOUNS: dict[str, Noun] = {
     noun.name: noun
     for noun in (
         WORKSPACES, SESSIONS, MESSAGES, PROJECTS, SOURCES, SKILLS, STATUSES, LABELS, VIEWS, PERMISSIONS, CREDENTIALS,
-        CONNECTIONS, SETTINGS, PREFERENCES,
+        CONNECTIONS, SETTINGS, PREFERENCES, DRAFTS,
     )
 }  # fmt: skip

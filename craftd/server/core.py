@@ -46,7 +46,7 @@ from craftd.server.stdio import serve_stdio
 from craftd.store import atomic
 from craftd.store.locks import AppLock
 from craftd.workspace import annotations as marks
-from craftd.workspace import app_records, attachments, permissions, project_files, reading, session_files
+from craftd.workspace import app_records, attachments, drafts, permissions, project_files, reading, session_files
 from craftd.workspace.guard import Guard
 from craftd.workspace.home import Home
 from craftd.workspace.journal import Origin
@@ -208,6 +208,9 @@ class Daemon:
                 return permissions.item(call.scope, id)
             if call.method.noun in ("settings", "connections", "preferences") and call.scope is self.home:
                 return app_records.item(self.home, call.method.noun, id)
+            if call.method.noun == "drafts":
+                draft = self.home.tables["drafts"].find(id)
+                return drafts.empty(id) if draft is None else draft.item()
             if call.method.noun == "settings":
                 return app_records.of_workspace(self.home.item(call.scope.id))
             if call.scope is self.home:

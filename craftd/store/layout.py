@@ -13,6 +13,7 @@ from craftd.errors import Issue
 from craftd.model import app_config, automations, permissions, statuses, workspaces
 from craftd.model.app_records import PREFERENCES
 from craftd.model.checks import shape, whole
+from craftd.model.drafts import DRAFTS, is_draft
 from craftd.model.labels import LABELS, ids_in
 from craftd.model.permission_defaults import DEFAULTS
 from craftd.model.permissions import PERMISSIONS
@@ -28,6 +29,7 @@ from craftd.store.entries import Entries
 from craftd.store.files import JsonForm, Shelf
 from craftd.store.folders import TRASH, Folders
 from craftd.store.frontmatter import MatterForm
+from craftd.store.members import Members
 from craftd.store.singles import Singles
 
 _versioned = shape({"version": whole})
@@ -120,6 +122,17 @@ PREFERENCES_SHELF = Singles(
     fixed={PREFERENCES.name: "preferences.json"},
     check=lambda value, id: iter(app_config.check_preferences(value)),
     form=JsonForm(),
+)
+"""Of the configuration folder."""
+
+
+DRAFTS_SHELF = Members(
+    noun=DRAFTS,
+    file="drafts.json",
+    member="drafts",
+    stamp="updatedAt",
+    usable=is_draft,
+    check=app_config.check_drafts,
 )
 """Of the configuration folder."""
 
@@ -234,7 +247,6 @@ HOME_CHECKED = Checked(
     kinds=(
         Kind(noun="workspaces", pattern="config.json", check=json(app_config.check_config)),
         Kind(noun="settings", pattern="config-defaults.json", check=json(app_config.check_defaults)),
-        Kind(noun="sessions", pattern="drafts.json", check=json(app_config.check_drafts)),
         Kind(noun="settings", pattern="theme.json", check=json(app_config.check_theme)),
         Kind(noun="settings", pattern="tool-icons/tool-icons.json", check=json(app_config.check_tool_icons)),
     )

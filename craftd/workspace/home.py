@@ -19,6 +19,7 @@ from craftd.errors import CraftdError, Forbidden, InvalidParams, InvalidState, I
 from craftd.model import credentials, portable, workspaces
 from craftd.model.app_records import PREFERENCES
 from craftd.model.credentials import Identity, Owner
+from craftd.model.drafts import DRAFTS
 from craftd.model.noun import Facts
 from craftd.model.permissions import DEFAULT, PERMISSIONS
 from craftd.model.records import Item, Record
@@ -26,7 +27,7 @@ from craftd.model.settings import Above
 from craftd.model.workspaces import WORKSPACES
 from craftd.store import atomic
 from craftd.store.checked import ISSUES
-from craftd.store.layout import DEFAULT_RULES, HOME_CHECKED, PREFERENCES_SHELF
+from craftd.store.layout import DEFAULT_RULES, DRAFTS_SHELF, HOME_CHECKED, PREFERENCES_SHELF
 from craftd.store.locks import FolderLock
 from craftd.store.vault import FILE as VAULT
 from craftd.store.vault import Keys
@@ -62,8 +63,9 @@ log = logging.getLogger(__name__)
 
 RULES = DEFAULT_RULES.fixed[DEFAULT]
 PREFERENCES_FILE = PREFERENCES_SHELF.fixed[PREFERENCES.name]
-SINGLES = {RULES: PERMISSIONS.name, PREFERENCES_FILE: PREFERENCES.name}
-"""Files that hold one record, and its noun."""
+DRAFTS_FILE = DRAFTS_SHELF.file
+SINGLES = {RULES: PERMISSIONS.name, PREFERENCES_FILE: PREFERENCES.name, DRAFTS_FILE: DRAFTS.name}
+"""Files of one document each, and whose records they hold."""
 
 LOOK_EVERY = 30.0
 """Seconds between two looks at the registry and the app's lock, for what no watch told us."""
@@ -112,7 +114,8 @@ class Home:
         preferences = Table(
             PREFERENCES, PREFERENCES_SHELF, Index(epoch, PREFERENCES.sort, fields=frozenset(PREFERENCES.fields))
         )
-        tables = {PERMISSIONS.name: rules, PREFERENCES.name: preferences}
+        drafts = Table(DRAFTS, DRAFTS_SHELF, Index(epoch, DRAFTS.sort, fields=frozenset(DRAFTS.fields)))
+        tables = {PERMISSIONS.name: rules, PREFERENCES.name: preferences, DRAFTS.name: drafts}
         file, defaults = ObjectFile(config / REGISTRY), ObjectFile(config / DEFAULTS)
         checked = Table(HOME_CHECKED.noun, HOME_CHECKED, Index(epoch, "id"))
         return cls(None, config, around, Journal(None, epoch), index, file, defaults, vault, tables, checked)

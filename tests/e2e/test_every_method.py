@@ -364,6 +364,16 @@ async def old_attachment(scene: Scene) -> Params:
     return {**await one_attachment(scene), "key": scene.key}
 
 
+async def new_draft(scene: Scene) -> Params:
+    return {"session": await scene.session(), "text": "half a", "key": scene.key}
+
+
+async def old_draft(scene: Scene) -> Params:
+    params = {"session": await scene.session()}
+    await scene.client.call("drafts/update", {**params, "text": "half a"})
+    return {**params, "key": scene.key}
+
+
 async def one_plan(scene: Scene) -> Params:
     params = {"session": await scene.session(), "id": f"{scene.name}.md"}
     await scene.client.call("plans/create", {**params, "value": {"title": "Plan"}})
@@ -417,12 +427,12 @@ async def an_expression(scene: Scene) -> Params:
     return {"expression": "hasUnread == true"}
 
 
-async def a_search(scene: Scene) -> Params:
-    return {"query": "begin", "regex": True, "in": ["messages"], "matches": 2, "budgetMs": 1000}
-
-
 async def a_text_for_people(scene: Scene) -> Params:
     return {"id": await scene.session(), "redact": True, "inline": True}
+
+
+async def a_search(scene: Scene) -> Params:
+    return {"query": "begin", "regex": True, "in": ["messages"], "matches": 2, "budgetMs": 1000}
 
 
 WELL: dict[str, Prepare] = {
@@ -454,6 +464,10 @@ WELL: dict[str, Prepare] = {
     "daemon/status": nothing,
     "daemon/stop": nothing,
     "daemon/sync": nothing,
+    "drafts/delete": old_draft,
+    "drafts/get": of_session,
+    "drafts/list": nothing,
+    "drafts/update": new_draft,
     "events/read": since,
     "events/subscribe": nothing,
     "events/unsubscribe": nothing,
@@ -491,8 +505,8 @@ WELL: dict[str, Prepare] = {
     "preferences/get": nothing,
     "preferences/update": other_preferences,
     "prerequisites/check": some_steps,
-    "search/query": a_search,
     "sessions/duplicate": another_session,
+    "search/query": a_search,
     "sessions/emptyTrash": some_trash,
     "sessions/listTrash": nothing,
     "sessions/exportMarkdown": a_text_for_people,

@@ -73,6 +73,9 @@ async def test_the_parts_are_the_page(client: Wire, method: str) -> None:
         await client.call("plans/create", {**params, "value": {"title": "Plan"}})
         attachment = {"value": {"name": "plan.md"}, "content": {"text": "x"}}
         await client.call("attachments/create", {**params, **attachment})
+    elif method == "drafts/list":
+        await client.call("sessions/create", {"id": SESSION, "value": {}}) if not await known(client) else None
+        await client.call("drafts/update", {"session": SESSION, "text": "half a"})
     whole = await client.call(method, params)
     answer = await client.call(method, {**params, "partialResultToken": 7})
     parts = told(client, 7)

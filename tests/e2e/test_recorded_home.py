@@ -24,7 +24,7 @@ MORE = {
 }  # fmt: skip
 """Recorded workspaces beside those of the home."""
 
-OF_RECORDS = {"messages", "memory", "assets"}
+OF_RECORDS = {"messages", "memory", "assets", "plans", "attachments"}
 """Listed for one record at a time."""
 
 REFUSING = {"Corrupt", "ValidationFailed", "Forbidden", "InvalidParams", "InvalidState"}
@@ -100,6 +100,8 @@ async def test_a_change_of_nothing_leaves_every_byte(daemon: Daemon, connect: Co
                 continue
             for item in listed:
                 params = {**scope, "id": item["id"], "patch": {}}
+                if noun == "drafts":
+                    params = {**scope, "session": item["id"], "text": item["value"]["text"]}
                 told = await answer_of(client, f"{noun}/update", params)
                 if told in REFUSING:
                     continue
@@ -107,6 +109,7 @@ async def test_a_change_of_nothing_leaves_every_byte(daemon: Daemon, connect: Co
                 changed.add(noun)
                 if noun == "sessions":
                     await _messages(client, scope, item["id"])
+                    await _plans(client, scope, item["id"])
     assert {"sessions", "projects", "sources", "skills", "statuses", "labels", "views", "permissions"} <= changed
     assert {"workspaces", "connections"} <= changed
     for params in ({}, *({"workspace": id} for id in workspaces)):
@@ -116,6 +119,13 @@ async def test_a_change_of_nothing_leaves_every_byte(daemon: Daemon, connect: Co
         await client.call("daemon/sync", {"workspace": workspace})
     after = bytes_of(daemon)
     assert {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)} == set()
+
+
+async def _plans(client: Wire, scope: dict[str, str], session: str) -> None:
+    for plan in await pages(client, "plans/list", session=session, **scope):
+        params = {**scope, "session": session, "id": plan["id"], "patch": {"set": {}}}
+        assert await answer_of(client, "plans/update", params) == "unchanged"
+    await pages(client, "attachments/list", session=session, **scope)
 
 
 def _members(row: Any) -> set[str]:

@@ -19,7 +19,7 @@ from craftd.model import json_text
 from craftd.model.json_places import range_of
 from craftd.store import disk
 from craftd.store.files import BOM, MOST_ISSUES, Shelf
-from craftd.store.layout import CHECKED, DEFAULT_RULES, HOME_CHECKED, PREFERENCES_SHELF, SHELVES
+from craftd.store.layout import CHECKED, DEFAULT_RULES, DRAFTS_SHELF, HOME_CHECKED, PREFERENCES_SHELF, SHELVES
 from craftd.workspace import checking
 from tests.strategies import json_values
 
@@ -103,7 +103,9 @@ class Places:
         """The same of one file, without what lies beside it."""
         base, _, path = EVERYWHERE[kind].partition("/")
         shelves: list[Shelf] = (
-            [HOME_CHECKED, DEFAULT_RULES, PREFERENCES_SHELF] if base == "home" else [CHECKED, *SHELVES.values()]
+            [HOME_CHECKED, DEFAULT_RULES, PREFERENCES_SHELF, DRAFTS_SHELF]
+            if base == "home"
+            else [CHECKED, *SHELVES.values()]
         )
         shelf, key = next((shelf, key) for shelf in shelves if (key := shelf.key_of(path)) is not None)
         document = shelf.load(self.base / base, key)
