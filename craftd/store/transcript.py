@@ -177,7 +177,7 @@ class Transcript(Reading):
 
     def in_place(self, *, safe: bool) -> None:
         """The folder in which it was read, complete and flushed, has its name now. safe: for good."""
-        self._actual, self._data_safe, self._name_safe = self.path, True, safe
+        self._actual, self._data_safe, self._name_safe = self.path.with_name(self._actual.name), True, safe
 
     def distrust(self) -> None:
         """The file is not what it looks like: `check` says no until it is read again."""

@@ -17,6 +17,7 @@ from attrs import frozen
 from craftd.store import atomic, confine, disk, files
 from craftd.store.atomic import ForeignWrite
 from craftd.store.folders import TRASH
+from craftd.store.locate import locate
 
 _NAME: Final = re.compile(r"([0-9]{13,15})-([A-Za-z0-9_-]{1,120})", re.ASCII)
 """Milliseconds of this century, so that no id of today's form is taken for an entry."""
@@ -88,7 +89,7 @@ def ready(root: Path) -> None:
 
 
 def give_back(entry: Entry, root: Path, folder: Path) -> None:
-    """The session's folder is at *folder* again.
+    """The session's folder is at *folder* again, with its transcript flushed, whoever wrote that.
 
     Raises: ForeignWrite (that name is taken, or the entry is gone), OSError, DirectoryNotFlushed (it is there).
     """
@@ -96,6 +97,11 @@ def give_back(entry: Entry, root: Path, folder: Path) -> None:
     files.make_folders(folder.parent, root)
     source = entry.folder(root)
     try:
+        fd = disk.open_read(locate(source / "session.jsonl"))
+        try:
+            disk.flush_full(fd)
+        finally:
+            disk.close(fd)
         disk.move_folder(source, folder)
     except (FileExistsError, FileNotFoundError):
         raise ForeignWrite(folder) from None

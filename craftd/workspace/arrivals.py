@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from attrs import define
 
 from craftd.model.records import Record
-from craftd.store import atomic, files
+from craftd.store import atomic, files, trash
 from craftd.store.atomic import ForeignWrite
-from craftd.store.folders import TRASH
 from craftd.store.locate import scan_file
 from craftd.store.transcript import Transcript
 from craftd.workspace.rows import Place
@@ -66,10 +64,7 @@ def ready(place: Place) -> None:
 
 
 def in_trash(root: Path, name: str) -> Path:
-    """A free name in the trash, which is there."""
-    files.make_folders(root / TRASH, root)
-    target, count = root / TRASH / name, 1
-    while os.path.lexists(target):
-        count += 1
-        target = root / TRASH / f"{name}-{count}"
-    return target
+    """A free place in the trash, which is there, for what is to be called *name* or a bit later."""
+    trash.ready(root)
+    at, _, id = name.partition("-")
+    return trash.free(root, int(at), id).folder(root)

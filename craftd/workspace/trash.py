@@ -128,7 +128,7 @@ class _Returning(Arrival):
         except atomic.DirectoryNotFlushed:
             self._settle(safe=False)
             raise
-        self._settle(safe=False)  # who filled the folder need not have flushed it
+        self._settle(safe=True)
 
 
 @define(eq=False, kw_only=True)

@@ -100,7 +100,8 @@ class Served:
         """Those that are no records."""
         found = [path for path in self.root.glob("sessions/*/data/**/*") if path.is_file()]
         found += self.root.glob("automations.json")
-        return {str(path.relative_to(self.root)): path.read_text() for path in found}
+        trash = {str(path.relative_to(self.root)): None for path in self.root.glob(".trash/[!.]*")}
+        return {**trash, **{str(path.relative_to(self.root)): path.read_text() for path in found}}
 
     async def state_on_disk(self) -> State:
         """What a daemon that starts now would find."""

@@ -40,6 +40,12 @@ class Change:
 
 SESSION = [("sessions/create", lambda n: {"id": f"s{n}", "value": {"name": "Old"}})]
 WITH_MESSAGE = [*SESSION, ("messages/append", lambda n: {"session": f"s{n}", "messages": messages("m1")})]
+DELETED = [*WITH_MESSAGE, ("sessions/delete", lambda n: {"id": f"s{n}"})]
+ARCHIVED = [("sessions/create", lambda n: {"id": f"s{n}", "value": {"isArchived": True, "archivedAt": 10**12}})]
+WITH_FILE = [
+    *WITH_MESSAGE,
+    ("files/write", lambda n: {"path": f"sessions/s{n}/data/a.txt", "content": {"text": "x" * 1000}}),
+]
 UNREAD = [("sessions/create", lambda n: {"id": f"s{n}", "value": {"name": "Old", "hasUnread": True}})]
 LABEL = [("labels/create", lambda n: {"id": f"r{n}", "value": {"name": "Old"}})]
 STATUS = [("statuses/create", lambda n: {"id": f"r{n}", "value": {"label": "Old"}})]
@@ -135,6 +141,15 @@ CHANGES = {
     "a session cut short": Change("messages/truncate", lambda _, n: {"session": f"s{n}", "keep": 0}, WITH_MESSAGE),
     "a session marked as read": Change("sessions/markRead", lambda _, n: {"sessions": [f"s{n}"]}, UNREAD),
     "a session in the trash": Change("sessions/delete", lambda _, n: {"id": f"s{n}"}, WITH_MESSAGE),
+    "a restored session": Change("sessions/restore", lambda _, n: {"id": f"s{n}"}, DELETED),
+    "an emptied trash": Change("sessions/emptyTrash", lambda _, n: {}, DELETED),
+    "a purged session": Change("sessions/purge", lambda _, n: {"olderThanDays": 1}, ARCHIVED),
+    "a branch": Change(
+        "sessions/create",
+        lambda _, n: {"id": f"b{n}", "value": {}, "from": {"session": f"s{n}", "message": "m1"}},
+        WITH_MESSAGE,
+    ),
+    "a copy": Change("sessions/duplicate", lambda _, n: {"id": f"b{n}", "session": f"s{n}"}, WITH_FILE),
     "a removed session": Change("sessions/delete", lambda _, n: {"id": f"s{n}", "permanent": True}, WITH_MESSAGE),
     "a new label": Change("labels/create", lambda _, n: {"id": f"r{n}", "value": {"name": "New"}}),
     "a renamed label": Change("labels/update", setting("r", name="New"), LABEL),
@@ -185,10 +200,10 @@ async def failures(served: Served, breaker: Breaker, change: Change, number: int
     """Make each disk call of *change* fail, then try again on a sound disk; what went wrong, in words."""
     problems: list[str] = []
     for step in range(200):
+        shutil.rmtree(served.root / ".trash", ignore_errors=True)
         for method, params in change.ready:
             await served.call(method, **params(step))
         await served.wire.call("daemon/release")  # so that the change begins with the app's lock
-        shutil.rmtree(served.root / ".trash", ignore_errors=True)
         await served.call("daemon/sync", workspace=served.workspace.id)
         before = await served.state()
         served.follow()
