@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.daemon import Daemon
+from tests.faults import order
 from tests.faults.harness import Killed, number_of_kills
+from tests.faults.order import Client
 from tests.faults.work import CLIENTS, Ledger, Worker, facts_of, litter, new_workspace
 from tests.wire import Failed, Wire
 
@@ -44,6 +46,10 @@ async def kill_rounds(base: Path, rounds: int, seed: int, *, lazy: bool = False)
             daemon, ledger = new_daemon(base / str(number), lazy=lazy)
         await start_and_look(daemon, ledger, killed)
         wires = [await daemon.connect(WORK) for _ in CLIENTS]
+        clock: count[int] = count()
+        clients = {name: Client(wire, clock) for name, wire in zip(CLIENTS, wires, strict=True)}
+        for wire in wires:
+            await wire.call("events/subscribe", {"workspace": WORK})
         numbers = count(1)
         before = len(ledger.certain)
         async with asyncio.timeout(30):
@@ -51,7 +57,7 @@ async def kill_rounds(base: Path, rounds: int, seed: int, *, lazy: bool = False)
                 asyncio.create_task(
                     Worker(
                         name,
-                        wire.call,
+                        client.call,
                         ledger.ask,
                         ledger.acknowledge,
                         ledger.certain,
@@ -60,7 +66,7 @@ async def kill_rounds(base: Path, rounds: int, seed: int, *, lazy: bool = False)
                         numbers,
                     ).run(asyncio.Event())
                 )
-                for name, wire in zip(CLIENTS, wires, strict=True)
+                for name, client in clients.items()
             ]
             await asyncio.sleep(chance.uniform(0.02, 0.25))
             refused = number % 3 == 2  # while it stops by itself
@@ -72,6 +78,7 @@ async def kill_rounds(base: Path, rounds: int, seed: int, *, lazy: bool = False)
                 stopped = isinstance(ended, Failed) and ended.name == "ServerCancelled" and refused
                 if not isinstance(ended, ConnectionError) and not stopped:
                     killed.problems.append(f"a client got {ended!r}")
+        killed.problems += order.problems({name: client.entries() for name, client in clients.items()})
         killed.rounds += 1
         killed.acknowledged += len(ledger.certain) - before
         for wire in wires:

@@ -28,9 +28,9 @@ def test_the_same_events_and_answers_after_them_are_one_order() -> None:
     ("other", "word"),
     [
         ([OTHER[2], OTHER[0]], "heard of 1 after 2"),
-        ([OTHER[0], Entry(5, "event", "third", 3)], "heard of 3 after 1"),
+        ([OTHER[0], Entry(5, "event", "third", 3)], "other did not hear of 2"),
         ([Entry(1, "event", "something else", 1)], "told something else of 1"),
-        ([OTHER[0], OTHER[1], Entry(6, "answered", "y", 2)], "answered 2 before it heard of it"),
+        ([OTHER[0], OTHER[1], Entry(6, "answered", "y", 2), OTHER[2]], "answered 2 before it heard of 2"),
         ([OTHER[1], Entry(6, "answered", "y", 0)], "0 is before 1"),
     ],
 )
