@@ -244,8 +244,9 @@ class Reader:
         for one in annotations:
             self._says(one.get("schemaVersion") == 1, "schemaVersion is not 1")
             target = one.get("target", {})
-            source = {"sessionId": session.folder.name, "messageId": message.get("id")}
-            self._says(target.get("source") == source, f"an annotation of {target.get('source')}")
+            source = target.get("source", {})  # a branch keeps what its annotations say of the session they are from
+            self._says(source.get("messageId") == message.get("id"), f"an annotation of {source}")
+            self._says(FOLDER.fullmatch(source.get("sessionId", "")), f"an annotation in {source}")
             self._says(bool(target.get("selectors")), "an annotation without a selector")
             self._says(isinstance(one.get("createdAt"), int), "createdAt of an annotation")
             self._says(

@@ -176,6 +176,15 @@ class World:
         session = self.session()
         return "notes/update", {"session": session, "text": self.random.choice(NOTES)}
 
+    def branch(self) -> tuple[str, dict[str, Any]] | None:
+        if (place := self.some_message()) is None:
+            return None
+        origin = {"session": place[0], "message": place[1]}
+        return "sessions/create", {"value": {"name": self.text(place[0])}, "from": origin}
+
+    def duplicate(self) -> tuple[str, dict[str, Any]]:
+        return "sessions/duplicate", {"session": self.session()}
+
     def attach(self) -> tuple[str, dict[str, Any]]:
         about = {"name": self.random.choice(FILES)}
         return "attachments/create", {"session": self.session(), "value": about, "content": {"text": "12 rooms"}}
@@ -189,6 +198,7 @@ class World:
     CHANGES = (
         (append, 12), (update, 8), (edit, 4), (take_out, 2), (truncate, 1), (read, 2), (create, 3), (delete, 1),
         (annotate, 4), (plan, 1), (note, 1), (attach, 2), (restore, 0.5), (empty, 0.1),
+        (branch, 0.5), (duplicate, 0.3),
     )  # fmt: skip
 
     # Those who change
@@ -216,7 +226,10 @@ class World:
         if method == "attachments/create":
             made = {"id": self.new_id(), "content": "", "type": "user", "attachments": [result["attachment"]]}
             self.appended.append((params["session"], made))
-        elif method in ("sessions/create", "sessions/restore", "sessions/update") and "item" in result:
+        elif (
+            method in ("sessions/create", "sessions/duplicate", "sessions/restore", "sessions/update")
+            and "item" in result
+        ):
             self.sessions.setdefault(result["item"]["id"], [])
         elif method == "messages/append":
             known = self.sessions.setdefault(params["session"], [])
