@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
-from craftd.errors import Forbidden, InvalidParams
+from craftd.errors import Forbidden, InvalidParams, IoError
 from craftd.model.files import parts_of
 from craftd.protocol.codec import Raw
 from craftd.protocol.contract import Committed, Page
@@ -17,6 +17,7 @@ from craftd.server import blobs
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.daemon import daemon_of
 from craftd.workspace import browse, files
+from craftd.workspace.commit import Done
 from craftd.workspace.files import Ground, Source
 from craftd.workspace.workspace import Workspace
 
@@ -95,6 +96,15 @@ async def delete(call: Call, params: DeleteFile) -> Committed:
         )
     )
     return Committed(epoch=done.epoch, revision=done.revision)
+
+
+async def begun(step: Awaitable[Done]) -> Done:
+    """A step before the one that is the change: where the disk refuses it, the change is not written yet."""
+    try:
+        return await step
+    except IoError as error:
+        error.written = False
+        raise
 
 
 def check_text(member: str, text: str | None) -> None:

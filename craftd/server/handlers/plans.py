@@ -14,6 +14,7 @@ from craftd.model.records import Record
 from craftd.protocol.contract import Committed, Created, Got, Page, Updated
 from craftd.protocol.methods.plans import CreatePlan, DeletePlan, GetPlan, ListPlans, UpdatePlan
 from craftd.server.dispatch import Call, handles
+from craftd.server.handlers import files
 from craftd.server.handlers.files import check_text
 from craftd.server.handlers.nouns import chosen, page_of
 from craftd.workspace import session_files
@@ -116,7 +117,7 @@ async def delete(call: Call, params: DeletePlan) -> Committed:
     await workspace.commit(ExpectFile(**what))
     # First what names the plan: a crash in between leaves a plan that nobody waits for, not the opposite.
     forget = ForgetPlan(origin=call.origin, connection=call.connection, id=params.session, plan_id=params.id)
-    await workspace.commit(forget)
+    await files.begun(workspace.commit(forget))
     done = await workspace.commit(DeleteFile(**what))
     return Committed(epoch=done.epoch, revision=done.revision)
 
