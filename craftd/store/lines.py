@@ -34,7 +34,9 @@ UNHEADED: Final = frozenset({"header-unreadable", "header-missing"})
 """Damage after which nobody knows what line 1 says."""
 
 _BOM: Final = b"\xef\xbb\xbf"
-_BLANK: Final = b" \t\r\x00"
+BLANK: Final = b" \t\r\x00"
+"""What may stand around a record on its line."""
+
 _NULS: Final = re.compile(rb"\x00+")
 _DECODER: Final = json.JSONDecoder()
 
@@ -111,7 +113,7 @@ def read_head(fd: int, size: int, directory: str, name: str) -> Head:
         length = len(line)
         if offset == 0 and line.startswith(_BOM):
             offset, line = len(_BOM), line[len(_BOM) :]
-        content = line.strip(_BLANK)
+        content = line.strip(BLANK)
         if not content:
             continue
         start = offset + line.index(content)
@@ -248,7 +250,7 @@ def _add_line(table: Table, text: bytes, offset: int, number: int, ended: bool, 
         record = None
     if type(record) is dict:
         if text[-1] != 125 or text[0] != 123:
-            raw = text.strip(_BLANK)
+            raw = text.strip(BLANK)
             offset += text.index(raw)
             text = raw
         _add(table, Piece(0, text, record), offset, number, ids)
@@ -277,7 +279,7 @@ def _add_hard_line(
     table: Table, line: bytes, offset: int, number: int, ended: bool, directory: str, ids: set[int]
 ) -> None:
     """A line that is not simply one object: blank, padded with NULs, several objects, or unreadable."""
-    content = line.strip(_BLANK)
+    content = line.strip(BLANK)
     pieces = split(content, directory) if content else []
     at = offset + (line.index(content) if content else len(line))
     edges = [offset, *(edge for piece in pieces for edge in (at + piece.start, at + piece.start + len(piece.raw)))]

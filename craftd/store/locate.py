@@ -15,6 +15,7 @@ from typing import Final
 from craftd.store import atomic, disk
 from craftd.store.atomic import Fingerprint
 from craftd.store.lines import Body, Scan, read_head, scan
+from craftd.store.sound import Sound, scan_sound
 from craftd.store.table import Damage, Table
 
 ABSENCE_MS: Final = 100
@@ -48,14 +49,17 @@ def locate(path: Path) -> Path:
 
 
 def scan_file(
-    actual: Path, name: str, directory: str, known: tuple[Body, Table] | None = None
+    actual: Path, name: str, directory: str, known: tuple[Body, Table] | None = None, sound: Sound | None = None
 ) -> tuple[Fingerprint, Scan]:
-    """Everything in the file and the fingerprint that belongs to it. *known*: see `lines.scan`. Raises: OSError."""
+    """Everything in the file and the fingerprint that belongs to it. *known*: see `lines.scan`; *sound*: what an
+    earlier reading found. Raises: OSError.
+    """
     fd = disk.open_read(actual)
     try:
         for _ in range(SCAN_ATTEMPTS):
             before = atomic.of_stat(os.fstat(fd))
-            found = scan(fd, before.size, directory, name, known)
+            again = None if sound is None else scan_sound(fd, before.size, directory, name, sound)
+            found = again or scan(fd, before.size, directory, name, known)
             if atomic.of_stat(os.fstat(fd)) == before:
                 break
         # Still growing: what was read is true, and the next comparison with the disk will say that there is more.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice
 from typing import Final
 
 _BEGIN: Final = b"\n"
@@ -39,6 +40,12 @@ class Names:
         if name is not None:
             self._text += _BEGIN + name.encode("utf-8", "surrogatepass")
         self._ends.append(len(self._text))
+
+    def extend(self, names: Sequence[bytes]) -> None:
+        """Append names in UTF-8."""
+        ends = accumulate(map(len, names), lambda at, length: at + length + 1, initial=len(self._text))
+        self._text += b"".join([_BEGIN + name for name in names])
+        self._ends.extend(array("Q", islice(ends, 1, None)))
 
     def take(self, other: Names, start: int, stop: int) -> None:
         """Append those of *other* from *start* to before *stop*."""

@@ -17,6 +17,7 @@ from craftd.store.atomic import Fingerprint, ForeignWrite
 from craftd.store.lines import Body, Scan, Segment, new_digest, same_beginning, segment
 from craftd.store.locate import damage_of_place, in_linked_folder, locate, scan_file
 from craftd.store.recount import recounted
+from craftd.store.sound import Sound
 from craftd.store.table import Damage, Table
 
 RECENT: Final = 2000
@@ -51,13 +52,14 @@ class Reading:
         self._generation += 1
 
     @classmethod
-    def load(cls, path: Path, directory: str) -> Self:
-        """Read *path* in one pass. *directory*: the session's folder as paths in messages name it. Never writes.
+    def load(cls, path: Path, directory: str, sound: Sound | None = None) -> Self:
+        """Read *path* in one pass. *directory*: the session's folder as paths in messages name it; *sound*: what an
+        earlier reading found. Never writes.
 
         Raises: FileNotFoundError if there is neither the file nor a complete `.tmp` of the app's; OSError.
         """
         actual = locate(path)
-        return cls(path, directory, actual, *scan_file(actual, path.parent.name, directory))
+        return cls(path, directory, actual, *scan_file(actual, path.parent.name, directory, sound=sound))
 
     # What is known without looking at the disk
 

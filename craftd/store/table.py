@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Set
+from collections.abc import Iterator, Sequence, Set
+from itertools import accumulate, chain
 from typing import Final
 
 from attrs import frozen
@@ -89,6 +90,15 @@ class Table:
         self.digests.append(hash(raw))
         self.own.append(own)
 
+    def put_all(self, offset: int, lines: Sequence[bytes], identities: Sequence[bytes]) -> None:
+        """Lines in a row from *offset* on, each with an LF behind it, and their ids as UTF-8; not counted."""
+        lengths = array("Q", map(len, lines))
+        self.ids.extend(identities)
+        self.offsets.extend(array("Q", accumulate(lengths[:-1], lambda at, length: at + length + 1, initial=offset)))
+        self.lengths.extend(lengths)
+        self.digests.extend(array("q", map(hash, lines)))
+        self.own.extend(bytes(len(lines)))
+
     def report(self, damage: Damage, position: int | None = None) -> None:
         self.damage.append(damage)
         if position is not None:
@@ -121,10 +131,16 @@ class Table:
         """Positions by id of the last *number* lines and of all our own; of equal ids the first."""
         first = max(0, len(self) - number)
         positions: dict[str, int] = {}
-        for position in (*(at for at in range(first) if self.own[at]), *range(first, len(self))):
+        for position in chain(self._ours(first), range(first, len(self))):
             if (identity := self.ids[position]) is not None:
                 positions.setdefault(identity, position)
         return positions
+
+    def _ours(self, stop: int) -> Iterator[int]:
+        at = self.own.find(1, 0, stop)
+        while at >= 0:
+            yield at
+            at = self.own.find(1, at + 1, stop)
 
     def settle_tail(self) -> None:
         """A torn last line that got its LF is a damaged line like others."""
@@ -141,7 +157,7 @@ class Table:
             self.own[position] = identity is not None and identity in ids
 
     def own_ids(self) -> set[str]:
-        ours = (self.ids[position] for position, own in enumerate(self.own) if own)
+        ours = (self.ids[position] for position in self._ours(len(self)))
         return {identity for identity in ours if identity is not None}
 
     def copy(self) -> Table:

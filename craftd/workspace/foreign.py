@@ -24,7 +24,7 @@ from craftd.store.table import Damage
 from craftd.store.transcript import Transcript
 from craftd.workspace import debts, telling
 from craftd.workspace.journal import Change
-from craftd.workspace.rows import Place, SessionRow, damage_json, row_of, sort_time
+from craftd.workspace.rows import Place, SessionRow, damage_json, row_of, sort_time, sound_of
 from craftd.workspace.tables import Table, issue_changes
 
 if TYPE_CHECKING:
@@ -177,7 +177,8 @@ def look(unit: SessionUnit) -> list[Change]:
                 unit.header, unit.gone = None, True
                 return []
             _let_finish(unit)
-            unit.transcript = _found(lambda: Transcript.load(unit.folder / "session.jsonl", unit.directory), unit)
+            path, sound = unit.folder / "session.jsonl", sound_of(row)
+            unit.transcript = _found(lambda: Transcript.load(path, unit.directory, sound), unit)
         transcript = unit.transcript
         told = row is not None and row.fingerprint == transcript.fingerprint and row.body is not None and not row.away
         if transcript.check():

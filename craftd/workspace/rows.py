@@ -10,7 +10,8 @@ from attrs import define, field, frozen
 from craftd.model import json_text, sessions
 from craftd.model.records import Item, Record, milliseconds, version_of
 from craftd.store.atomic import Fingerprint
-from craftd.store.lines import Body
+from craftd.store.lines import BODY_DAMAGE, Body
+from craftd.store.sound import Sound
 from craftd.store.table import Damage
 from craftd.store.transcript import Transcript
 from craftd.workspace.live import Live
@@ -175,6 +176,13 @@ def row_of(id: str, place: Place, header: Record | None, transcript: Transcript)
         body=transcript.body(),
         lines=len(transcript),
     )
+
+
+def sound_of(row: SessionRow | None) -> Sound | None:
+    """What was found when the file of *row* was read whole, if nothing was wrong with its lines."""
+    if row is None or row.body is None or any(damage["code"] in BODY_DAMAGE for damage in row.damage):
+        return None
+    return Sound(row.body, row.lines, row.derived)
 
 
 def header_text(header: Record) -> bytes:

@@ -67,7 +67,8 @@ from craftd.workspace.lineage import Sessions, Taken
 from craftd.workspace.live import Live
 from craftd.workspace.queue import Queue
 from craftd.workspace.reshaping import finish_all
-from craftd.workspace.rows import Place, SessionRow
+from craftd.workspace.retention import Retention
+from craftd.workspace.rows import Place, SessionRow, sound_of
 from craftd.workspace.seen import SeenFiles
 from craftd.workspace.sessions import SESSIONS, Fold, Mend, Reconcile, SessionCommit, SessionUnit
 from craftd.workspace.tables import DocumentUnit, Table, sort_value
@@ -165,12 +166,14 @@ class Workspace:
     verbs: Verbs = field(init=False)
 
     files: SeenFiles = field(init=False)
+    retention: Retention = field(init=False)
     tails: Tails = field(factory=Tails)
     first_reading: FirstReading = field(factory=FirstReading)
 
     def __attrs_post_init__(self) -> None:
         self.verbs = Verbs(self)
         self.files = SeenFiles(self)
+        self.retention = Retention(self)
 
     # Opening and closing
 
@@ -570,13 +573,14 @@ class Workspace:
         What fails here is tried again in the round, where it gets its verdict.
         """
         id = key.removeprefix(SESSIONS)
+        row: SessionRow | None = self.sessions.get(id)
         if transcript is None:
+            path = self.place.folder(id) / "session.jsonl"
             try:
-                transcript = Transcript.load(self.place.folder(id) / "session.jsonl", str(self.place.folder(id)))
+                transcript = Transcript.load(path, str(path.parent), sound_of(row))
             except OSError:
                 return None, None
         prepared = None
-        row: SessionRow | None = self.sessions.get(id)
         if commits and row is not None and row.readable and transcript.writable and transcript.check():
             viewed = self.place.live.is_viewed(id)
             unit = SessionUnit(
@@ -711,6 +715,7 @@ class Workspace:
             now = time.monotonic()
             await self._loop.run_in_executor(self.around.pool, self._look_at_lock)
             if not self.read_only:
+                self.retention.keep_house()
                 self._write_what_is_due(now)
                 if was_read_only:
                     self._tidying = self.supervise(self._tidy())
