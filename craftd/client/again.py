@@ -97,6 +97,7 @@ READS = frozenset(
         "events/unsubscribe",
         "files/list",
         "files/read",
+        "files/search",
         "issues/list",
         "labels/get",
         "labels/list",

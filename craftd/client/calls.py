@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ExportedBundle,
         ExportedMarkdown,
         FileRange,
+        FoundFiles,
         Got,
         GotSession,
         Hello,
@@ -1319,6 +1320,37 @@ class FilesCalls(Noun):
                 "encoding": encoding,
                 "ifVersion": if_version,
             },
+        )
+        return result
+
+    async def search(
+        self,
+        *,
+        query: str,
+        workspace: str | None = None,
+        path: str | None = None,
+        session: str | None = None,
+        uri: str | None = None,
+        limit: int | None = None,
+        on_part: Callable[[Any], None] | None = None,
+    ) -> FoundFiles:
+        """Files and folders below a folder by name, whatever its case; the nearest first, then by path.
+
+        query: In the name; with a slash: in the path below the folder.
+        workspace: Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection.
+        limit: 50 default, 500 max.
+        """
+        result: FoundFiles = await self._door.call(
+            "files/search",
+            {
+                "query": query,
+                "workspace": workspace,
+                "path": path,
+                "session": session,
+                "uri": uri,
+                "limit": limit,
+            },
+            on_part=on_part,
         )
         return result
 

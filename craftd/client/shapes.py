@@ -257,6 +257,16 @@ class FoundDamage(TypedDict):
     remedy: NotRequired[str]
 
 
+class FoundFiles(TypedDict):
+    """searched: how many names were looked at. stopped: why not all of them: limit, time, many."""
+
+    epoch: str
+    revision: int
+    items: list[Item]
+    searched: int
+    stopped: NotRequired[str]
+
+
 class Got(TypedDict):
     """Answer of `get`."""
 

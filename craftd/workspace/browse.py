@@ -229,9 +229,13 @@ def page(
 
 
 def _entries(ground: Ground, spot: Spot, parts: tuple[str, ...]) -> list[PlainRow]:
+    return [row(ground, (*parts, name), status) for name, status in visible(ground, spot)]
+
+
+def visible(ground: Ground, spot: Spot) -> Iterator[tuple[str, os.stat_result]]:
+    """Names in a folder that are served, links as links. Raises: OSError."""
     handle = spot.open_folder()
     try:
-        rows = []
         for name in os.listdir(handle):
             if is_hidden(name):
                 continue
@@ -240,13 +244,13 @@ def _entries(ground: Ground, spot: Spot, parts: tuple[str, ...]) -> list[PlainRo
             except FileNotFoundError:
                 continue
             if (status.st_dev, status.st_ino) not in ground.shut:
-                rows.append(_row(ground, (*parts, name), status))
-        return rows
+                yield name, status
     finally:
         os.close(handle)
 
 
-def _row(ground: Ground, parts: tuple[str, ...], status: os.stat_result) -> PlainRow:
+def row(ground: Ground, parts: tuple[str, ...], status: os.stat_result) -> PlainRow:
+    """How a file is listed. status: not of what a link leads to."""
     value: dict[str, Any] = {"name": parts[-1]}
     if stat.S_ISLNK(status.st_mode):
         value["link"] = True

@@ -775,6 +775,7 @@ GOOD: Values = {
     "input": {},
     "new_id": "other",
     "text": "[skill:good]",
+    "query": "x",
     "project": "proj_good",
     "message": "m1",
 }

@@ -427,6 +427,10 @@ async def an_expression(scene: Scene) -> Params:
     return {"expression": "hasUnread == true"}
 
 
+async def a_file_name(scene: Scene) -> Params:
+    return {"query": "config", "limit": 3}
+
+
 async def a_text_for_people(scene: Scene) -> Params:
     return {"id": await scene.session(), "redact": True, "inline": True}
 
@@ -474,6 +478,7 @@ WELL: dict[str, Prepare] = {
     "files/delete": old_file,
     "files/list": nothing,
     "files/read": file,
+    "files/search": a_file_name,
     "files/write": new_file,
     "issues/list": nothing,
     "labels/rename": another_id("labels"),

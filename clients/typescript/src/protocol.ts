@@ -211,6 +211,15 @@ export interface FoundDamage {
   remedy?: string;
 }
 
+/** searched: how many names were looked at. stopped: why not all of them: limit, time, many. */
+export interface FoundFiles {
+  epoch: string;
+  revision: number;
+  items: Item[];
+  searched: number;
+  stopped?: string;
+}
+
 /** Answer of `get`. */
 export interface Got {
   epoch: string;
@@ -1103,6 +1112,22 @@ export interface Methods {
       ifVersion?: string;
     };
     result: FileRange;
+  };
+  /** Files and folders below a folder by name, whatever its case; the nearest first, then by path. */
+  "files/search": {
+    params: {
+      /** In the name; with a slash: in the path below the folder. */
+      query: string;
+      /** Registry id, own `ws_` id, slug or path; absent: the only workspace of the connection. */
+      workspace?: string;
+      path?: string;
+      session?: string;
+      uri?: string;
+      /** 50 default, 500 max. */
+      limit?: number;
+      partialResultToken?: number | string;
+    };
+    result: FoundFiles;
   };
   /** Give a file new content, or make it: the old content or the new is there, never a mix. */
   "files/write": {
@@ -3019,6 +3044,7 @@ export const READS: ReadonlySet<string> = new Set([
   "events/unsubscribe",
   "files/list",
   "files/read",
+  "files/search",
   "issues/list",
   "labels/get",
   "labels/list",

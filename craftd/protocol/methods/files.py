@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from attrs import frozen
 
-from craftd.protocol.contract import Change, Committed, List, Mutation, Page, Ref
+from craftd.protocol.contract import Change, Committed, ItemJson, List, Mutation, Page, Position, Ref
 from craftd.protocol.methods.blobs import Content
 from craftd.protocol.registry import method, notification
 
@@ -21,6 +22,30 @@ class ListFiles(List):
     session: str | None = None
     uri: str | None = None
     """`file:` URI, instead of path and session."""
+
+
+@frozen(kw_only=True)
+class FoundFiles(Position):
+    """searched: how many names were looked at. stopped: why not all of them: limit, time, many."""
+
+    items: Sequence[ItemJson]
+    searched: int
+    stopped: str | None = None
+
+
+@method("files/search", result=FoundFiles, right="read")
+@frozen(kw_only=True)
+class SearchFiles(Ref):
+    """Files and folders below a folder by name, whatever its case; the nearest first, then by path."""
+
+    query: str
+    """In the name; with a slash: in the path below the folder."""
+    path: str | None = None
+    session: str | None = None
+    uri: str | None = None
+    limit: int | None = None
+    """50 default, 500 max."""
+    partial_result_token: int | str | None = None
 
 
 @frozen(kw_only=True)

@@ -12,11 +12,20 @@ from craftd.model.files import parts_of
 from craftd.protocol.codec import Raw
 from craftd.protocol.contract import Committed, Page
 from craftd.protocol.methods.blobs import Content
-from craftd.protocol.methods.files import DeleteFile, FileRange, ListFiles, ReadFile, WriteFile, WrittenFile
+from craftd.protocol.methods.files import (
+    DeleteFile,
+    FileRange,
+    FoundFiles,
+    ListFiles,
+    ReadFile,
+    SearchFiles,
+    WriteFile,
+    WrittenFile,
+)
 from craftd.server import blobs
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.daemon import daemon_of
-from craftd.workspace import browse, files
+from craftd.workspace import browse, file_search, files
 from craftd.workspace.commit import Done
 from craftd.workspace.files import Ground, Source
 from craftd.workspace.workspace import Workspace
@@ -40,6 +49,20 @@ async def list_files(call: Call, params: ListFiles) -> Page:
     page = await workspace.in_pool(work, workspace.ground())
     items = tuple(map(Raw, page.items))
     return Page(items=items, next_cursor=page.next_cursor, total=page.total, epoch=epoch, revision=revision)
+
+
+@handles
+async def search(call: Call, params: SearchFiles) -> FoundFiles:
+    workspace: Workspace = call.scope
+    parts = _parts(call, params.path, params.session, params.uri)
+    epoch, revision = workspace.epoch, workspace.revision
+    looking = file_search.Looking(parts, params.query, file_search.limit(params.limit))
+    try:
+        found = await workspace.in_pool(looking.run, workspace.ground())
+    finally:
+        looking.stop.now()
+    items = tuple(map(Raw, found.items))
+    return FoundFiles(items=items, searched=found.searched, stopped=found.stopped, epoch=epoch, revision=revision)
 
 
 @handles
