@@ -26,7 +26,7 @@ def daemon(make_daemon: Callable[..., Daemon]) -> Iterator[Daemon]:
     for root in roots.values():
         root.mkdir()
     daemon.register(**roots)
-    daemon.start()
+    daemon.start("--tcp", "127.0.0.1:0")
     yield daemon
     daemon.end()
 
@@ -133,6 +133,18 @@ async def test_drafts_of_other_workspaces_are_not_shown(client: Wire, connect: C
     assert id not in [item["id"] for item in (await client.call("drafts/list", {}))["items"]]
     for method, more in (("get", {}), ("update", {"text": "x"}), ("delete", {})):
         assert (await refused(client, f"drafts/{method}", session=id, **more)).name == "NotFound"
+
+
+async def test_a_token_for_some_workspaces_gets_no_drafts(client: Wire, daemon: Daemon, session: str) -> None:
+    await client.call("drafts/update", {"session": session, "text": "x"})
+    token = {"rights": ["read", "write"], "workspaces": ["ws"]}
+    shown = (await client.call("tokens/create", token))["secret"]
+    stranger = await Wire.connect(daemon.url("tcp"))
+    await stranger.initialize({"token": shown})
+    for method, more in (("list", {}), ("get", {"session": session}), ("update", {"session": session, "text": "y"})):
+        failed = await refused(stranger, f"drafts/{method}", workspace="ws", **more)
+        assert (failed.name, failed.error["data"]["scope"]) == ("Forbidden", "workspaces")
+    await stranger.close()
 
 
 @pytest.mark.parametrize(

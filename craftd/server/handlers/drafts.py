@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from craftd.errors import InvalidParams
+from craftd.errors import Forbidden, InvalidParams
 from craftd.model.drafts import DRAFTS
 from craftd.protocol.contract import Committed, Got, Page, Updated
 from craftd.protocol.methods.drafts import DeleteDraft, GetDraft, ListDrafts, UpdateDraft
@@ -22,7 +22,7 @@ from craftd.workspace.workspace import Workspace
 @handles
 def list_drafts(call: Call, params: ListDrafts) -> Page:
     workspace: Workspace = call.scope
-    home = daemon_of(call).home
+    home = _shared(call)
     index = home.tables[DRAFTS.name].index
     only = frozenset(row.id for row in index if workspace.sessions.get(row.id) is not None)
     return page_of(index, params, home.journal.epoch, home.journal.revision, only)
@@ -85,5 +85,13 @@ async def delete(call: Call, params: DeleteDraft) -> Committed:
 def _home(call: Call, session: str) -> Home:
     """Raises: InvalidParams, NotFound: drafts of other workspaces are no business of this one's clients."""
     workspace: Workspace = call.scope
+    home = _shared(call)
     workspace.session(session, "session")
+    return home
+
+
+def _shared(call: Call) -> Home:
+    """Where drafts are. Raises: Forbidden: one of a session elsewhere would be got at by a session of the same id."""
+    if call.grant.workspaces is not None:
+        raise Forbidden("this token is for some workspaces, not for what they share", scope="workspaces")
     return daemon_of(call).home
