@@ -1,4 +1,4 @@
-"""The first page (100) of sessions/list: in a running daemon, and from the start of its process.
+"""The first page (100) of sessions/list, filtered too: in a running daemon, and from the start of its process; memory.
 
 A start that is "cold" finds the files in the page cache, like its alternative. What the interpreter's imports take is
 measured in the same rounds, by a process that imports what the daemon does, and taken off.
@@ -19,6 +19,14 @@ from benchmarks.report import Figure, check, p50, percentile
 
 PAGE = 100
 SCAN = "plain scan of all first lines"
+NOBODY = "a word in no name"
+FILTERS = {
+    "flagged ones only": {"flagged": True},
+    "one label": {"label": "priority"},
+    "one status and one project": {"status": "todo", "project": "proj_00000003"},
+    "one name": {"text": "berth 499"},
+    NOBODY: {"text": "no such berth"},
+}
 IMPORTS = "import craftd.cli.commands, craftd.server.core, craftd.server.handlers, craftd.protocol.lsp as l; l.load()"
 PARAMS = {"workspace": daemon.WORKSPACE, "limit": PAGE}
 
@@ -50,8 +58,13 @@ def many(
             reading = lists_while_working(peer, lists // 3, sessions)
             server.settle()
             warm = lists_while_working(peer, lists, sessions)
-            flagged = {**PARAMS, "filter": {"flagged": True}}
-            filtered = [peer.timed("sessions/list", flagged)[0] for _ in range(20)]
+            memory = [server.resident()]
+            filtered = {}
+            for name, wanted in FILTERS.items():
+                params = {**PARAMS, "filter": wanted}
+                check(peer.call("sessions/list", params)["items"] or name == NOBODY, f"nothing for {wanted}")
+                filtered[name] = [peer.timed("sessions/list", params)[0] for _ in range(20)]
+            memory.append(server.resident())
         scans = []
         for _ in range(7):
             start = time.perf_counter()
@@ -63,9 +76,11 @@ def many(
             (f"{what}, p50", p50(warm), None),
             (f"{what}, p95", percentile(warm, 95), page),
             ("  p95 while all are read for the first time", percentile(reading, 95), None),
-            ("  flagged ones only, p50", p50(filtered), None),
+            *((f"  {name}, p50", p50(times), None) for name, times in filtered.items()),
         ):
             yield Figure(what=name, value=value, unit="ms", beside=scan, otherwise=SCAN, at_most=goal)
+        for name, value in zip(("first page listed", "after all these filters"), memory, strict=True):
+            yield Figure(what=f"  memory of the daemon, {name}", value=value, unit="MB")
         [cache] = (base / "config" / "craftd" / "cache").iterdir()
         known = cache.read_bytes()
         imports: list[float] = []

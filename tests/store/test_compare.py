@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from craftd.store import compare
@@ -61,6 +61,7 @@ def difference(old: Lines, new: Lines) -> tuple[Foreign, Table]:
     return compared(table_of(old, ours=True), after, None, None, earlier=earlier, line_of=line_of), after
 
 
+@settings(deadline=None)
 @given(both=saves())
 def test_lines_in_common_at_both_ends_change_no_verdict(both: tuple[Lines, Lines]) -> None:
     found, after = difference(*both)

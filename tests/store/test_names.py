@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from craftd.store.names import Names
@@ -15,6 +15,7 @@ names = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(
     given=st.lists(names, max_size=12),
     more=st.lists(names, max_size=6),
