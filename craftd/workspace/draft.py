@@ -6,6 +6,7 @@ Positions are those of the transcript as it is on disk; what is appended stands 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from attrs import define, field
 
@@ -39,6 +40,8 @@ class Draft:
     _appended: list[Record] = field(factory=list)
     _gone: list[int] = field(factory=list)
     """Indexes, before any change, of the messages taken out; ascending."""
+    _born: bool = False
+    """A message has taken the place of a line that was none: indexes are counted anew, line by line."""
     _counters: Counters | None = None
 
     @property
@@ -104,6 +107,8 @@ class Draft:
 
     def position_of(self, index: int) -> int | None:
         """Position of message number *index*."""
+        if self._born:
+            return next(islice(filter(self._is_message, range(len(self))), index, None), None) if index >= 0 else None
         for gone in self._gone:
             index += gone <= index
         base = 0 if self.transcript is None else self.transcript.counters.count
@@ -120,9 +125,19 @@ class Draft:
         """Number of the message at *position*, None for a damaged line."""
         if position >= self._base:
             return self.count - len(self._appended) + position - self._base
+        if self._born:
+            return sum(map(self._is_message, range(position))) if self._is_message(position) else None
         assert self.transcript is not None
         index = self.transcript.index_of(position)
         return None if index is None else index - sum(gone < index for gone in self._gone)
+
+    def _is_message(self, position: int) -> bool:
+        """Whether one will stand there."""
+        if position in self._changed:
+            return self._changed[position] is not None
+        return position >= self._base or (
+            self.transcript is not None and self.transcript.index_of(position) is not None
+        )
 
     def id_of(self, position: int) -> str | None:
         """Of the message at *position*."""
@@ -200,8 +215,10 @@ class Draft:
         assert transcript is not None
         for position, mended in lines.items():
             self.replaced[position], self._changed[position] = mended.line, mended.record
-            if mended.line is None and (index := transcript.index_of(position)) is not None:
+            index = transcript.index_of(position)
+            if mended.line is None and index is not None:
                 self._gone.append(index)
+            self._born = self._born or (index is None and mended.line is not None)
         self._gone.sort()
         self._counters = None
 

@@ -124,8 +124,6 @@ class SessionUnit(Unit):
     def require_writable(self) -> Record:
         """The header to change. Raises NotFound, Corrupt, Forbidden (a link that leads out of the workspace)."""
         self.require()
-        if self._original is not None:
-            raise Busy(f"{self.ref} is being repaired", 200)
         if self.header is None or (self.transcript is not None and not self.transcript.writable):
             message = f"{self.ref} is damaged: repair or delete it, nothing is written over what is left"
             raise Corrupt(message, (self.folder / "session.jsonl").as_uri(), self.ref)

@@ -12,7 +12,7 @@ import pytest
 from craftd.errors import Busy, Corrupt, ReadOnly
 from craftd.workspace import foreign
 from craftd.workspace import workspace as workspaces
-from craftd.workspace.messages import TruncateMessages
+from craftd.workspace.messages import AppendMessages, TruncateMessages, UpdateMessage
 from craftd.workspace.repair import Repaired, RepairSession
 from tests.workspace.house import CLIENT, SESSION, House, line, message
 
@@ -50,14 +50,24 @@ async def test_a_large_file_is_mended_outside_of_the_queue(house: House, monkeyp
     assert house.info("sessions", SESSION) == {}
 
 
-async def test_what_needs_positions_waits_until_a_repair_is_done(house: House) -> None:
-    await damage(house, b"broken\n", line(message("m1", "other")))
-    cut = TruncateMessages(origin=CLIENT, id=SESSION, keep=1)
-    both = [house.workspace.submit(RepairSession(origin=CLIENT, id=SESSION)), house.workspace.submit(cut)]
-    repaired, truncated = await asyncio.gather(*both, return_exceptions=True)
-    assert not isinstance(repaired, BaseException)
-    assert isinstance(truncated, Busy)
-    assert await house.ids() == ["m1", "m2", "m1-2"]
+@pytest.mark.parametrize(("keep", "left"), [(1, ["m1"]), (3, ["m1", "m2", "m3"]), (4, ["m1", "m2", "m3", "m4"])])
+async def test_what_is_asked_for_behind_a_repair_finds_what_it_made(house: House, keep: int, left: list[str]) -> None:
+    half = b'{"id":"m9","content":"ha'
+    await damage(house, b"broken\n", half + line(message("m3")), line(message("m4")), line(message("m1", "other")))
+    commits = (
+        RepairSession(origin=CLIENT, id=SESSION),
+        AppendMessages(origin=CLIENT, labels=dict, id=SESSION, messages=[message("m5")]),
+        UpdateMessage(origin=CLIENT, id=SESSION, message="#2", patch={"set": {"content": "third"}}),
+        TruncateMessages(origin=CLIENT, id=SESSION, keep=keep),
+    )
+    house.events.clear()
+    await asyncio.gather(*map(house.workspace.submit, commits))
+    assert await house.ids() == left
+    if keep > 2:
+        assert (await house.messages(SESSION))[2]["content"] == "third"
+    assert house.value("sessions", SESSION)["messageCount"] == keep
+    assert house.info("sessions", SESSION) == {}
+    assert [event["method"] for event in house.heard("messages/")][-1] == "messages/didTruncate"
 
 
 async def test_a_repair_waits_for_edits_of_the_same_round(house: House) -> None:
