@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, Final
 
 from craftd.errors import Issue
-from craftd.model import portable
+from craftd.model import portable, retention
 from craftd.model.checks import Check, flag, listing, nullable, one_of, shape, text, validator, whole
 from craftd.model.noun import SLUG, Noun
 from craftd.model.permissions import parse_mode
@@ -97,6 +97,7 @@ SCHEMA: Final = shape(
         "slug": slug,
         "defaults": shape(DEFAULTS_FIELDS),
         "localMcpServers": LOCAL_SERVERS,
+        retention.MEMBER: retention.CHECK,
         "createdAt": whole,
         "updatedAt": whole,
     },

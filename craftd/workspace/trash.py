@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 from craftd.errors import AlreadyExists, CraftdError, InvalidParams, NotFound, Ref
 from craftd.model import ids, sessions
 from craftd.model.records import Item, Record, version_of
+from craftd.model.retention import is_days
 from craftd.store import atomic, disk, folders, trash
 from craftd.store.lines import read_head
 from craftd.store.locate import locate, scan_file
@@ -275,7 +276,7 @@ async def empty(workspace: Workspace, commit: EmptyTrash) -> list[str]:
 
 def moment(days: float, now: int, member: str = "olderThanDays") -> int:
     """The moment *days* before *now*, ms since 1970 UTC. Raises: InvalidParams."""
-    if not math.isfinite(days) or days <= 0:
+    if not is_days(days):
         raise InvalidParams.of(member, "must be a number of days, more than 0")
     return now - math.ceil(min(days, 1e9) * DAY_MS)
 
