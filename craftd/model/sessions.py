@@ -16,6 +16,7 @@ from craftd.errors import Issue
 from craftd.model import ids, portable
 from craftd.model.json_text import dumps, equal, js_trim
 from craftd.model.messages import Counters, is_final
+from craftd.model.moved import at_home
 from craftd.model.noun import Noun
 from craftd.model.records import Record
 
@@ -124,7 +125,7 @@ def view(stored: Record, session_dir: str, root: str, home: str) -> Record:
 
     The folder decides about `id` and *root* about `workspaceRootPath`, whatever line 1 says. An unknown status stays.
     """
-    value = dict(stored)
+    value = dict(at_home(stored, session_dir, root, home))
     value["id"] = session_dir.rpartition("/")[2]
     value["workspaceRootPath"] = root
     directory = value.get("workingDirectory")

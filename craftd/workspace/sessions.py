@@ -22,6 +22,7 @@ from craftd.errors import (
 from craftd.model import header_rules, label_entries, portable, sessions, settings
 from craftd.model import patch as patches
 from craftd.model.messages import is_final
+from craftd.model.moved import at_home
 from craftd.model.records import Item, Record, version_of
 from craftd.model.repair import Mended
 from craftd.model.settings import Levels
@@ -333,7 +334,8 @@ class SessionUnit(Unit):
         assert self.header is not None
         root = portable.contract_home(str(self.place.root), self.place.home)
         # The folder's name is the id: where line 1 says another, the app would save into a folder of that name.
-        return sessions.ordered({**self.header, "id": self.id, "workspaceRootPath": root})
+        header = at_home(self.header, self.directory, str(self.place.root), self.place.home)
+        return sessions.ordered({**header, "id": self.id, "workspaceRootPath": root})
 
     def _remove(self, trash: str) -> None:
         if self.transcript is not None:

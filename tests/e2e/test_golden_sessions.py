@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from craftd.model.moved import PATHS
 from tests.daemon import Daemon, snapshot
 from tests.model import golden
 from tests.wire import Failed, Wire
@@ -111,6 +112,19 @@ def said_elsewhere(value: Any, root: Path) -> Any:
     return json.loads(json.dumps(value).replace("${ROOT}", str(root)))
 
 
+WRITTEN_AT = f"{golden.HOME}/.craft-agent/workspaces/atlas"
+
+
+def moved_along(header: dict[str, Any], root: Path) -> dict[str, Any]:
+    """*header* with the paths that the app leaves where the workspace was written, where it is now."""
+    moved = {}
+    for name in header.keys() & set(PATHS):
+        path = header[name].replace("~", golden.HOME)
+        if path.startswith(f"{WRITTEN_AT}/"):
+            moved[name] = f"{root}{path.removeprefix(WRITTEN_AT)}"
+    return {name: moved.get(name, value) for name, value in header.items()}
+
+
 async def test_every_folder_that_is_a_session_is_listed_under_its_name(client: Wire) -> None:
     items = await everything(client, "sessions/list", limit=7)
     assert sorted(item["id"] for item in items) == sorted(set(FOLDERS) - NO_SESSION)
@@ -144,7 +158,7 @@ async def test_a_sound_session_reads_as_in_the_app(client: Wire, root: Path, ses
         assert value.pop("messageCount") == len(EXPECTED[session]["loadSession"]["messages"])
         for name in ("preview", "lastMessageRole", "lastFinalMessageId"):
             value.pop(name, None)
-    assert value == header
+    assert value == moved_along(header, place)
 
 
 @pytest.mark.parametrize("session", sorted(METADATA.keys() & set(golden.SOUND)))
@@ -160,7 +174,7 @@ async def test_a_sound_session_is_listed_as_in_the_app(client: Wire, root: Path,
         value["sessionStatus"] = "todo"
     if session == "260316-early-dawn":
         expected |= {"messageCount": 2, "lastFinalMessageId": "msg-l2"}  # as counted; line 1 of an old file lacks them
-    assert {"sessionStatus": "todo", **value} == expected
+    assert {"sessionStatus": "todo", **value} == moved_along(expected, root / "read")
 
 
 @pytest.mark.parametrize("session", golden.SOUND)
@@ -283,7 +297,13 @@ async def test_a_rename_writes_the_line_that_the_app_would_and_no_other(writer: 
     assert after[1:] == before[1:]
 
     was = json.loads(before[0])
-    expected = json.loads(golden.load("rewrite.json")["sessions"][session]["header"])
+    recorded = moved_along(json.loads(golden.load("rewrite.json")["sessions"][session]["header"]), root / "written")
+    token = (
+        json.dumps(recorded)
+        .replace(f'{path.parent}"', '{{SESSION_PATH}}"')
+        .replace(f"{path.parent}/", "{{SESSION_PATH}}/")
+    )
+    expected = json.loads(token)
     expected["name"] = "Renamed"
     expected["workspaceRootPath"] = str(root / "written")
     expected["lastUsedAt"] = was["lastUsedAt"]  # a rename is no use of the session
