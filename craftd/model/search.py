@@ -18,7 +18,7 @@ import regex
 from attrs import field, frozen
 
 from craftd.errors import InvalidParams
-from craftd.model import json_text
+from craftd.model import json_text, required
 from craftd.model.json_text import utf16_length
 from craftd.model.records import Record
 
@@ -44,8 +44,13 @@ class OutOfTime(Exception):
 
 
 class Needle(Protocol):
-    """What is looked for. sieve: what a line of JSON has that holds it; None: any line may."""
+    """What is looked for. folded: a literal, case-folded, that it is or has, if there is a sieve.
 
+    sieve: what a line of JSON has that holds it; None: any line may.
+    """
+
+    @property
+    def folded(self) -> str: ...
     @property
     def sieve(self) -> Sieve | None: ...
 
@@ -98,8 +103,17 @@ class Literal:
 
 @frozen
 class Expression:
+    """The sieve is that of a literal that every match has."""
+
     pattern: regex.Pattern[str]
-    sieve: None = None
+    sieve: Sieve | None = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "sieve", Sieve.of(self.folded) if len(self.folded) >= required.SHORTEST else None)
+
+    @property
+    def folded(self) -> str:
+        return required.literal(self.pattern.pattern).casefold()
 
     def spans(self, text: str, seconds: float) -> Iterator[Span]:
         try:

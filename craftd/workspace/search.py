@@ -26,7 +26,7 @@ from craftd.model import json_text
 from craftd.model.long_results import FOLDER
 from craftd.model.portable import TOKEN
 from craftd.model.records import Record
-from craftd.model.search import Literal, Needle, OutOfTime, Place, each_line_with, found_in, meets, texts_of
+from craftd.model.search import Needle, OutOfTime, Place, each_line_with, found_in, meets, texts_of
 from craftd.store import scan
 from craftd.store.scan import Stop, Stopped
 from craftd.workspace import record_files, session_files
@@ -335,8 +335,7 @@ class _Work:
 
     def _meets(self, row: SessionRow) -> bool:
         """Whether a token of the session's path may stand for a part of what is sought."""
-        needle = self.query.needle
-        return isinstance(needle, Literal) and meets(needle.folded, row.place.directory(row.id).casefold())
+        return meets(self.query.needle.folded, row.place.directory(row.id).casefold())
 
     def _look(self, target: Target, found: Found, holding: set[str] | None) -> bool:
         """Whether it came to the end. Raises: Stopped."""

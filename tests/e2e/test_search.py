@@ -208,6 +208,10 @@ async def test_expressions_are_searched_for(client: Wire) -> None:
         await search(client, "(", regex=True)
 
 
+async def test_an_expression_may_match_in_the_path_of_the_session(client: Wire) -> None:
+    assert await places(client, r"calm-river/plans/\w+", regex=True) == [("messages", "m5", "calm-river/plans/harbour")]
+
+
 async def test_an_expression_that_takes_for_ever_ends_with_its_time(client: Wire) -> None:
     long = {"id": "long", "type": "user", "content": "a" * 5000 + "b"}
     made = (await client.call("sessions/create", {"value": {"name": "Long"}}))["item"]["id"]
