@@ -16,7 +16,8 @@ from attrs import evolve, frozen
 from craftd.model import json_text
 from craftd.model.records import Item, Record
 from craftd.store.locks import AppLock
-from craftd.workspace import files, reading
+from craftd.workspace import files, reading, trash
+from craftd.workspace.annotations import CreateAnnotation
 from craftd.workspace.changes import check_patch
 from craftd.workspace.commit import Done
 from craftd.workspace.guard import Guard
@@ -24,7 +25,9 @@ from craftd.workspace.home import Home
 from craftd.workspace.index import Page
 from craftd.workspace.journal import Origin
 from craftd.workspace.messages import AppendMessages, DeleteMessage, TruncateMessages, UpdateMessage
+from craftd.workspace.record_files import EditText
 from craftd.workspace.registry import Unregister, UpdateSettings
+from craftd.workspace.session_files import NOTES, folder_of
 from craftd.workspace.sessions import MarkRead, SessionCommit
 from craftd.workspace.workspace import Surroundings, Workspace
 
@@ -88,6 +91,26 @@ class Scopes:
             return _answer(await workspace.commit(commit))
         if noun == "messages" and verb in ("update", "delete", "truncate"):
             return _answer(await workspace.commit(_edit(verb, params, connection)))
+        if method == "annotations/create":
+            annotate = CreateAnnotation(
+                origin=ORIGIN,
+                connection=connection,
+                id=params["session"],
+                message=params["message"],
+                annotation=params["id"],
+                value=params["value"],
+            )
+            return _answer(await workspace.commit(annotate))
+        if method == "notes/update":
+            parts, text = folder_of(params["session"], NOTES), params["text"]
+            write = EditText(
+                origin=ORIGIN, connection=connection, parts=parts, expected=None, edit=lambda there: text, what="notes"
+            )
+            await workspace.commit(write)
+            return {}
+        if method == "sessions/restore":
+            restore = trash.Restore.named(params["id"], workspace.place, ORIGIN, connection)
+            return _answer(await workspace.commit(restore))
         if method == "sessions/markRead":
             return [await workspace.commit(MarkRead(origin=ORIGIN, id=id)) for id in params["sessions"]]
         if method == "messages/list":

@@ -94,6 +94,8 @@ async def facts_of(
             if name in facts:
                 problems.append(f"{name} is there twice")
             facts[name] = len(message["value"]["content"])
+            if marks := message["value"].get("annotations"):
+                facts[f"annotation {id} {message['id']}"] = sorted(mark["id"] for mark in marks)
             if found := KEPT_OUT.search(message["value"].get("toolResult", "")):
                 path = Path(found[1])
                 if path.exists():
@@ -119,6 +121,8 @@ async def facts_of(
     for path in root.glob("sessions/*/data/**/*"):
         if path.is_file():
             facts[f"file {path.relative_to(root)}"] = shown(path.read_text())
+    for path in root.glob("sessions/*/notes.md"):
+        facts[f"notes {path.parent.name}"] = shown(path.read_text())
     if (trash := root / ".trash").is_dir():
         names = [name.split("-", 1)[1] for name in os.listdir(trash)]
         facts |= {f"trash {name}": True for name in names if name.startswith("s-")}
@@ -211,6 +215,8 @@ class Worker:
     round: int
     numbers: Iterator[int]
     chance: random.Random = field(init=False)
+    binned: dict[str, Facts] = field(factory=dict)
+    """What was true of sessions that this round put into the trash."""
 
     def __attrs_post_init__(self) -> None:
         self.chance = random.Random(f"{self.name}{self.round}")
@@ -228,8 +234,11 @@ class Worker:
 
     async def change(self) -> None:
         """One change of a random kind."""
-        kinds = (self._append, self._edit, self._session, self._record, self._file, self._workspaces)
-        kind = self.chance.choices(kinds, (10, 5, 5, 6, 4, 1))[0]
+        kinds = (
+            self._append, self._edit, self._annotate, self._session, self._notes, self._record, self._file,
+            self._workspaces,
+        )  # fmt: skip
+        kind = self.chance.choices(kinds, (10, 5, 3, 6, 2, 6, 4, 1))[0]
         await kind()
 
     async def _do(self, method: str, params: Record, facts: Facts) -> None:
@@ -270,13 +279,32 @@ class Worker:
             facts[f"mark {session} x-{self.name}-"] = mark
         await self._do("messages/append", params, facts)
 
-    async def _edit(self) -> None:
-        """Of a message of mine, wherever it is; what stands behind it goes only where nobody else writes."""
-        mine = [
+    def _messages(self) -> list[list[str]]:
+        """Session and id of those that this client wrote."""
+        return [
             name.split()[1:]
             for name, value in self.facts.items()
             if value is not None and name.startswith("message ") and name.split()[2].startswith(f"{self.name}-")
         ]
+
+    async def _annotate(self) -> None:
+        if not (mine := self._messages()):
+            return await self._append()
+        session, id = self.chance.choice(mine[-20:])
+        name, mark = f"annotation {session} {id}", f"n{next(self.numbers)}-{self.round}"
+        value = {"target": {"selectors": [{"type": "text-quote", "exact": "x"}]}}
+        params = {"session": session, "message": id, "id": mark, "value": value}
+        await self._do("annotations/create", params, {name: sorted([*(self.facts.get(name) or ()), mark])})
+
+    async def _notes(self) -> None:
+        if not (mine := self._sessions()):
+            return await self._session()
+        id, text = self.chance.choice(mine), f"{self.chance.random()} {'x' * self.chance.randrange(1000)}"
+        await self._do("notes/update", {"session": id, "text": text}, {f"notes {id}": shown(text)})
+
+    async def _edit(self) -> None:
+        """Of a message of mine, wherever it is; what stands behind it goes only where nobody else writes."""
+        mine = self._messages()
         if not mine:
             return await self._append()
         session, id = self.chance.choice(mine[-20:])
@@ -286,17 +314,20 @@ class Worker:
             patch = {"set": {"content": "y" * size, "toolStatus": "completed"}}
             await self._do("messages/update", {"session": session, "id": id, "patch": patch}, {name: size})
         elif what < 0.8 or session in (SHARED, BIG):
-            gone: Facts = {name: None, f"result {session} {id}": None}
+            gone: Facts = {name: None, f"result {session} {id}": None, f"annotation {session} {id}": None}
             await self._do("messages/delete", {"session": session, "id": id}, gone)
         else:
             there = [id for place, id in mine if place == session]
             behind = [one for one in there if _number(one) > _number(id)]
-            gone = {f"{what} {session} {one}": None for one in behind for what in ("message", "result")}
+            gone = {f"{what} {session} {one}": None for one in behind for what in ("message", "result", "annotation")}
             await self._do("messages/truncate", {"session": session, "afterMessage": id}, gone)
 
     async def _session(self) -> None:
         mine, what = self._sessions(), self.chance.random()
-        if what < 0.4 or not mine:
+        if self.binned and what < 0.2:
+            id, back = self.binned.popitem()
+            await self._do("sessions/restore", {"id": id}, {**back, f"trash {id}": None})
+        elif what < 0.4 or not mine:
             id = f"s{self._new_id()}"
             await self._do("sessions/create", {"id": id, "value": {"name": id}}, {f"session {id}": id})
         elif what < 0.6:
@@ -310,7 +341,10 @@ class Worker:
             id, permanent = self.chance.choice(mine), self.chance.random() < 0.3
             facts = {name: None for name in self.facts if name.split()[1] == id and not name.startswith("trash")}
             facts |= {} if permanent else {f"trash {id}": True}
+            before = {name: self.facts[name] for name in facts if not name.startswith("trash")}
             await self._do("sessions/delete", {"id": id, "permanent": permanent}, facts)
+            if not permanent:
+                self.binned[id] = before
 
     async def _file(self) -> None:
         path = f"sessions/{SHARED}/data/{self.chance.randrange(3)}/f-{self.name}-{self.chance.randrange(3)}.txt"
