@@ -61,8 +61,8 @@ class CopySession(CreateSession):
 
     def _prepare(self) -> None:
         with self._lock:
-            if self._given_up:
-                return
+            if self._given_up or os.path.lexists(self.workspace.place.folder(self.id)):
+                return  # no need to build what has no place
             try:
                 self._arrival = self._built()
             except CraftdError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import os
@@ -264,11 +265,16 @@ async def empty(workspace: Workspace, commit: EmptyTrash) -> list[str]:
     done = await workspace.commit(commit)
     names: list[str]
     names, hidden = done.answer
-    for folder in hidden:
-        await workspace.in_pool(atomic.discard, folder)
     for name in names:
         log.info("removed %s from the trash of %s", name, workspace.place.root)
+    if hidden:  # also when nobody waits for the answer any more
+        await asyncio.wait([workspace.supervise(_remove(workspace, hidden))])
     return names
+
+
+async def _remove(workspace: Workspace, folders: Sequence[Path]) -> None:
+    for folder in folders:
+        await workspace.in_pool(atomic.discard, folder)
 
 
 # -- what is old --

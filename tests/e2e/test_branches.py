@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -243,6 +244,19 @@ async def test_a_branch_asked_for_again_with_its_key_is_made_once(client: Wire, 
     names = os.listdir(root / "sessions")
     assert await client.call("sessions/create", params) == first
     assert os.listdir(root / "sessions") == names
+
+
+async def test_nothing_is_copied_while_another_program_may_write(client: Wire, root: Path, shared: Daemon) -> None:
+    await client.call("daemon/release")
+    before = snapshot(root)
+    lock = shared.config / ".server.lock"
+    lock.write_text(json.dumps({"pid": os.getppid(), "startedAt": int(time.time() * 1000)}))
+    try:
+        assert (await refused(client, "sessions/duplicate", {"session": PARENT})).name == "ReadOnly"
+        assert snapshot(root) == before
+    finally:
+        lock.unlink()
+    await branch(client, "m1")
 
 
 async def test_a_copy_has_everything_but_what_belongs_to_one_session_alone(client: Wire, root: Path) -> None:
