@@ -358,8 +358,12 @@ class SessionUnit(Unit):
         """What was staged is in the file: it is the base now."""
         if self._delete is None and self.transcript is not None and (self.header is not None or self._arrival):
             version = self.version
-            was_behind = self.row is not None and self.row.behind
-            self.rebase(behind=not (self._rewrite or self._new) and (was_behind or self.draft.touched))
+            if self._arrival is not None:
+                behind = self.transcript.writable and self.header != self.transcript.header
+            else:
+                was_behind = self.row is not None and self.row.behind
+                behind = not (self._rewrite or self._new) and (was_behind or self.draft.touched)
+            self.rebase(behind=behind)
             assert self.row is not None
             if self.header is not None:
                 self.row.remember(self.header, self.value(), version)

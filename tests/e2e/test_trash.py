@@ -96,6 +96,19 @@ async def test_a_deleted_session_comes_back_whole(client: Wire, shared: Daemon, 
     assert (await again.call("sessions/get", {"id": id}))["item"]["value"]["messageCount"] == 3
 
 
+async def test_line_one_of_what_comes_back_is_brought_up_to_date_like_any_other(client: Wire, root: Path) -> None:
+    id = await session(client)
+    await client.call("daemon/release")
+    messages = [{"id": "m3", "type": "user", "content": "text 3"}]
+    await client.call("messages/append", {"session": id, "messages": messages})
+    line_one = root / "sessions" / id / "session.jsonl"
+    assert json.loads(line_one.read_bytes().partition(b"\n")[0])["messageCount"] == 2
+    await client.call("sessions/delete", {"id": id})
+    await client.call("sessions/restore", {"id": id})
+    await client.call("daemon/release")
+    assert json.loads(line_one.read_bytes().partition(b"\n")[0])["messageCount"] == 3
+
+
 async def test_changes_sent_one_behind_the_other_find_what_the_one_before_did(client: Wire) -> None:
     id = await session(client)
     name = {"id": id, "patch": {"set": {"name": "Back"}}}
