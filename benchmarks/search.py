@@ -28,7 +28,7 @@ HITS = 10
 
 
 def measure(quick: bool) -> Iterator[Figure]:
-    sessions, messages, rounds = (300, 20, 1) if quick else (10_000, 60, 5)
+    sessions, messages, rounds = (300, 20, 1) if quick else (10_000, 60, 3)
     with daemon.folder() as base:
         root = base / "workspace"
         corpus.configuration(base / "config", root)

@@ -43,6 +43,8 @@ NOUNS: Final = (*OF_SESSIONS, "projects", "memory", "sources", "skills")
 
 SECONDS: Final = 5.0
 MOST_SECONDS: Final = 60.0
+SECONDS_OF_TEXT: Final = 2.0
+"""That an expression may take in one text: it is not to be stopped before."""
 LIMIT: Final = 100
 MOST: Final = 500
 MATCHES: Final = 3
@@ -175,8 +177,10 @@ async def search(
     turns = _turns.setdefault(workspace, asyncio.Semaphore(TURNS))
 
     async def look(group: list[Target]) -> list[Seen]:
-        async with turns:
-            return await workspace.in_pool(work.group, group)
+        await turns.acquire()
+        looking = asyncio.ensure_future(workspace.in_pool(work.group, group))
+        looking.add_done_callback(lambda _: turns.release())  # who is taken back has its turn until its thread ends
+        return await asyncio.shield(looking)
 
     waiting: deque[asyncio.Task[list[Seen]]] = deque()
     coming = _groups(targets)
@@ -371,7 +375,7 @@ class _Work:
                 yield Match(noun=target.noun, id=target.id, field=name, place=place)
 
     def _places(self, text: str) -> Iterator[Place]:
-        for place in found_in(text, self.query.needle, self.left):
+        for place in found_in(text, self.query.needle, min(self.left, SECONDS_OF_TEXT)):
             yield place
             self.check()
 

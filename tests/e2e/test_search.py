@@ -60,6 +60,8 @@ def fill(root: Path) -> None:
         session(
             root, f"260201-many-{number + 2}", 10 + number, f"Many {number}", said("n1", f"counting {number} squares")
         )
+    for ignored in (".gitignore", ".ignore", ".rgignore"):
+        (root / ignored).write_text("sessions/*\n")
     skill = root / "skills/lighthouse"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: Lighthouse\ndescription: Lamps\n---\n\nPolish the leuchtturm lamp.\n")
@@ -246,6 +248,26 @@ async def test_one_search_is_cancelled_and_that_of_another_client_goes_on(
     with pytest.raises(Failed, match="Cancelled"):
         await client.answer(slow)
     assert len((await other.answer(second))["items"]) == 40
+    await client.call("sessions/delete", {"id": made})
+
+
+async def test_searches_that_were_taken_back_leave_room_for_everything_else(
+    client: Wire, daemon: Daemon, connect: Connect
+) -> None:
+    long = {"id": "long", "type": "user", "content": "a" * 20_000 + "b"}
+    made = (await client.call("sessions/create", {"value": {"name": "Long"}}))["item"]["id"]
+    await client.call("messages/append", {"session": made, "messages": [long]})
+    slow = [client.ask("search/query", {"query": "(a+a+)+c", "regex": True, "budgetMs": 60_000}) for _ in range(20)]
+    for id_ in slow:
+        client.send("$/cancelRequest", {"id": id_})
+    other = await connect(daemon, "ws")
+    listed = other.ask("files/list", {"workspace": "ws", "path": "skills"})
+    searched = other.ask("search/query", {"workspace": "ws", "query": "squares", "limit": 1})
+    assert (await other.answer(listed))["total"] == 1
+    assert len((await other.answer(searched))["items"]) == 1
+    for id_ in slow:
+        with pytest.raises(Failed, match="Cancelled"):
+            await client.answer(id_)
     await client.call("sessions/delete", {"id": made})
 
 
