@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final
 
 from attrs import define, field, frozen
 
-from craftd.errors import NotFound, TooLarge
+from craftd.errors import IoError, NotFound, TooLarge
 from craftd.model.files import is_hidden
 from craftd.model.records import Item
 from craftd.store import atomic
 from craftd.store.confine import Spot
 from craftd.workspace import browse
-from craftd.workspace.commit import Planned
+from craftd.workspace.commit import Done, Planned
 from craftd.workspace.files import FileUnit, Given, Ground, WriteFile, Written, version_of
 from craftd.workspace.index import Index
 from craftd.workspace.rows import PlainRow
@@ -113,6 +113,15 @@ class EditText(WriteFile):
         self.source = Given(data)
         planned = super().plan(unit, now)
         return Planned(Edited(planned.answer, _shown(new), changed=True), planned.changes)
+
+
+async def begun(step: Awaitable[Done]) -> Done:
+    """A step before the one that is the change: where the disk refuses it, the change is not written yet."""
+    try:
+        return await step
+    except IoError as error:
+        error.written = False
+        raise
 
 
 # What lies in one folder

@@ -9,12 +9,13 @@ from attrs import define
 
 from craftd.errors import Corrupt, Forbidden, NotFound, Ref
 from craftd.model import plans
+from craftd.model.ids import is_session_id
 from craftd.model.records import Item, Record
 from craftd.workspace import record_files
-from craftd.workspace.commit import Planned
-from craftd.workspace.files import FileCommit, FileUnit, Ground
+from craftd.workspace.commit import Done, Planned
+from craftd.workspace.files import DeleteFile, FileCommit, FileUnit, Ground
 from craftd.workspace.index import Index
-from craftd.workspace.record_files import Found
+from craftd.workspace.record_files import Found, begun
 from craftd.workspace.sessions import SessionCommit, SessionUnit
 
 if TYPE_CHECKING:
@@ -131,6 +132,28 @@ class ForgetPlan(SessionCommit):
         old = unit.value()
         unit.change({name: value for name, value in header.items() if name != plans.PENDING})
         return Planned(None, unit.changed_since(old))
+
+
+async def delete(workspace: Workspace, delete: DeleteFile) -> Done:
+    """Carry out *delete*; if it takes a plan, no session waits for it afterwards.
+
+    First what names the plan: a crash in between leaves a plan that nobody waits for, not the opposite.
+    """
+    parts = delete.parts
+    if len(parts) == 4 and parts[:3] == folder_of(parts[1], PLANS) and is_session_id(parts[1]):
+        origin, connection = delete.origin, delete.connection
+        expect = ExpectFile(
+            origin=origin,
+            connection=connection,
+            parts=parts,
+            record=delete.record,
+            expected=delete.expected,
+            missing_ok=delete.missing_ok,
+        )
+        await workspace.commit(expect)
+        forget = ForgetPlan(origin=origin, connection=connection, id=parts[1], plan_id=parts[3])
+        await begun(workspace.commit(forget))
+    return await workspace.commit(delete)
 
 
 async def item(workspace: Workspace, noun: str, session: str, id: str) -> Item:

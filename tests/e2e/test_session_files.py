@@ -263,6 +263,12 @@ async def test_a_plan_that_waits_is_forgotten_when_it_goes(
     await client.call("sessions/update", marked)
     assert await pending(client, session) is None
 
+    again = await new_plan(client, session, title="Again")
+    waiting = {"pendingPlanExecution": {"planPath": str(folder / "plans" / again["id"])}}
+    await client.call("sessions/update", {"id": session, "patch": {"set": waiting}})
+    await client.call("files/delete", {"session": session, "path": f"plans/{again['id']}"})
+    assert await pending(client, session) is None
+
 
 # Everything else
 

@@ -20,13 +20,13 @@ from craftd.protocol.methods.attachments import (
     StoredAttachment,
 )
 from craftd.server.dispatch import Call, handles
-from craftd.server.handlers import files
 from craftd.server.handlers.files import check_text, content_of
 from craftd.server.handlers.nouns import chosen, page_of
 from craftd.workspace import attachments
 from craftd.workspace.attachments import FOLDER, NotEmpty
 from craftd.workspace.commit import Done
 from craftd.workspace.files import DeleteFile, Given, WriteFile
+from craftd.workspace.record_files import begun
 from craftd.workspace.session_files import ExpectFile, folder_of
 from craftd.workspace.workspace import Workspace
 
@@ -127,7 +127,7 @@ async def delete(call: Call, params: DeleteAttachment) -> Committed:
     await workspace.commit(ExpectFile(**whole))
     for name in made:
         derived = {"parts": folder_of(params.session, FOLDER, name), "expected": None, "missing_ok": True}
-        await files.begun(workspace.commit(DeleteFile(**{**whole, **derived})))
+        await begun(workspace.commit(DeleteFile(**{**whole, **derived})))
     done = await workspace.commit(DeleteFile(**whole))
     return Committed(epoch=done.epoch, revision=done.revision)
 

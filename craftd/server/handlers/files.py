@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
-from craftd.errors import Forbidden, InvalidParams, IoError
+from craftd.errors import Forbidden, InvalidParams
 from craftd.model.files import parts_of
 from craftd.protocol.codec import Raw
 from craftd.protocol.contract import Committed, Page
@@ -25,8 +25,7 @@ from craftd.protocol.methods.files import (
 from craftd.server import blobs
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.daemon import daemon_of
-from craftd.workspace import browse, file_search, files
-from craftd.workspace.commit import Done
+from craftd.workspace import browse, file_search, files, session_files
 from craftd.workspace.files import Ground, Source
 from craftd.workspace.workspace import Workspace
 
@@ -109,25 +108,17 @@ async def write(call: Call, params: WriteFile) -> WrittenFile:
 @handles
 async def delete(call: Call, params: DeleteFile) -> Committed:
     workspace: Workspace = call.scope
-    done = await workspace.commit(
+    done = await session_files.delete(
+        workspace,
         files.DeleteFile(
             origin=call.origin,
             connection=call.connection,
             parts=_parts(call, params.path, params.session, params.uri),
             expected=params.expected_version,
             missing_ok=params.missing_ok,
-        )
+        ),
     )
     return Committed(epoch=done.epoch, revision=done.revision)
-
-
-async def begun(step: Awaitable[Done]) -> Done:
-    """A step before the one that is the change: where the disk refuses it, the change is not written yet."""
-    try:
-        return await step
-    except IoError as error:
-        error.written = False
-        raise
 
 
 def check_text(member: str, text: str | None) -> None:

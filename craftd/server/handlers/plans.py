@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
-from typing import Any
 
 from craftd.errors import AlreadyExists, InvalidParams, Ref, VersionConflict
 from craftd.model import plans
@@ -14,14 +13,13 @@ from craftd.model.records import Record
 from craftd.protocol.contract import Committed, Created, Got, Page, Updated
 from craftd.protocol.methods.plans import CreatePlan, DeletePlan, GetPlan, ListPlans, UpdatePlan
 from craftd.server.dispatch import Call, handles
-from craftd.server.handlers import files
 from craftd.server.handlers.files import check_text
 from craftd.server.handlers.nouns import chosen, page_of
 from craftd.workspace import session_files
 from craftd.workspace.changes import check_patch
 from craftd.workspace.files import DeleteFile
 from craftd.workspace.record_files import EditText
-from craftd.workspace.session_files import PLANS, ExpectFile, ForgetPlan, folder_of
+from craftd.workspace.session_files import PLANS, folder_of
 from craftd.workspace.workspace import Workspace
 
 
@@ -106,19 +104,17 @@ async def update(call: Call, params: UpdatePlan) -> Updated:
 @handles
 async def delete(call: Call, params: DeletePlan) -> Committed:
     workspace = _scope(call, params.session, params.id)
-    what: dict[str, Any] = {
-        "origin": call.origin,
-        "connection": call.connection,
-        "parts": folder_of(params.session, PLANS, params.id),
-        "record": Ref("plans", params.id, workspace.id),
-        "expected": params.expected_version,
-        "missing_ok": params.missing_ok,
-    }
-    await workspace.commit(ExpectFile(**what))
-    # First what names the plan: a crash in between leaves a plan that nobody waits for, not the opposite.
-    forget = ForgetPlan(origin=call.origin, connection=call.connection, id=params.session, plan_id=params.id)
-    await files.begun(workspace.commit(forget))
-    done = await workspace.commit(DeleteFile(**what))
+    done = await session_files.delete(
+        workspace,
+        DeleteFile(
+            origin=call.origin,
+            connection=call.connection,
+            parts=folder_of(params.session, PLANS, params.id),
+            record=Ref("plans", params.id, workspace.id),
+            expected=params.expected_version,
+            missing_ok=params.missing_ok,
+        ),
+    )
     return Committed(epoch=done.epoch, revision=done.revision)
 
 
