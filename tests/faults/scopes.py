@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from craftd.model import json_text
 from craftd.model.records import Item, Record
 from craftd.store.locks import AppLock
-from craftd.workspace import files, reading, trash
+from craftd.workspace import branching, files, reading, trash
 from craftd.workspace.annotations import CreateAnnotation
 from craftd.workspace.changes import check_patch
 from craftd.workspace.commit import Done
@@ -111,6 +111,14 @@ class Scopes:
         if method == "sessions/restore":
             restore = trash.Restore.named(params["id"], workspace.place, ORIGIN, connection)
             return _answer(await workspace.commit(restore))
+        if method == "sessions/emptyTrash":
+            reads = frozenset({"sessions/"})
+            empty = trash.EmptyTrash(origin=ORIGIN, connection=connection, reads=reads, names=None)
+            return await trash.empty(workspace, empty)
+        if method == "sessions/duplicate" or (method == "sessions/create" and "from" in params):
+            point = params.get("from", {"session": params.get("session"), "message": None})
+            source, value = (point["session"], point["message"]), params.get("value", {})
+            return _answer(await branching.copy(workspace, *source, value, params.get("id"), ORIGIN, connection))
         if method == "sessions/markRead":
             return [await workspace.commit(MarkRead(origin=ORIGIN, id=id)) for id in params["sessions"]]
         if method == "messages/list":

@@ -148,6 +148,23 @@ async def a_session_that_comes_back(tell: Teller) -> None:
     await tell.append("first", "m3", name="Other")
 
 
+async def branches_and_copies(tell: Teller) -> None:
+    """Whole or not there; and what leaves the trash takes nothing with it."""
+    length, text = len(FIRST["content"]), "x" * 5000
+    path = "data/one.txt"
+    params: Record = {"path": f"sessions/first/{path}", "content": {"text": text}}
+    await tell.change("files/write", params, {f"file sessions/first/{path}": shown(text)})
+    whole: Facts = {"session s-b": "Old", "message s-b m1": length, f"file sessions/s-b/{path}": shown(text)}
+    await tell.change("sessions/duplicate", {"session": "first", "id": "s-b"}, whole)
+    await tell.append("first", "m2")
+    branch: Record = {"id": "s-c", "value": {"name": "Branch"}, "from": {"session": "first", "message": "m1"}}
+    await tell.change("sessions/create", branch, {"session s-c": "Branch", "message s-c m1": length})
+    await tell.append("s-c", "m3")
+    gone: Facts = {**dict.fromkeys(whole), "trash s-b": True}
+    await tell.change("sessions/delete", {"id": "s-b"}, gone)
+    await tell.change("sessions/emptyTrash", {}, {"trash s-b": None})
+
+
 async def entries(tell: Teller) -> None:
     await tell.change("labels/create", {"id": "r-1", "value": {"name": "One"}}, {"labels r-1 name": "One"})
     await tell.change("labels/update", {"id": "r-1", "patch": {"set": {"name": "Two"}}}, {"labels r-1 name": "Two"})
@@ -253,7 +270,8 @@ async def what_somebody_else_wrote(tell: Teller) -> None:
 
 Story = Callable[[Teller], Awaitable[None]]
 STORIES: tuple[Story, ...] = (
-    sessions, a_removed_session, a_session_that_comes_back, annotations_and_notes, long_results, prepared_rewrites,
+    sessions, a_removed_session, a_session_that_comes_back, branches_and_copies, annotations_and_notes, long_results,
+    prepared_rewrites,
     edits_of_messages, appends_and_the_fold_at_the_end, entries, folders, skills_and_projects, the_registry,
     files_in_a_session, a_failed_flush, a_repeat_of_what_was_not_safe, what_somebody_else_wrote,
 )  # fmt: skip
