@@ -14,17 +14,19 @@ from attrs import define
 
 from craftd.errors import AlreadyExists, Busy, Corrupt, CraftdError, Forbidden, Issue, Ref, ValidationFailed
 from craftd.model import markdown, session_bundles, sessions
+from craftd.model.branches import turn_of
 from craftd.model.bundles import OnConflict
 from craftd.model.portable import parse_line
 from craftd.model.records import Item, Record, version_of
 from craftd.model.secret_text import redacted, without_secrets
 from craftd.model.session_bundles import Here
-from craftd.store import atomic, disk, session_export
+from craftd.store import atomic, disk, files, session_export
 from craftd.store.json_stream import Bytes
 from craftd.store.session_bundle import PackedSession
 from craftd.store.session_export import Sink
 from craftd.workspace import arrivals, telling
 from craftd.workspace.arrivals import Arrival
+from craftd.workspace.branching import ANCHORS
 from craftd.workspace.commit import Planned, io_error
 from craftd.workspace.importing import NAMES_TRIED, Came
 from craftd.workspace.journal import Origin
@@ -54,12 +56,28 @@ async def export(workspace: Workspace, id: str, sink: Sink) -> list[Issue]:
 
     def write(row: SessionRow, transcript: Bytes) -> None:
         folder = row.place.folder(id)
-        branch = session_bundles.branch_info(row.stored, None)
+        branch = session_bundles.branch_info(row.stored, _turn(row))
         line = sessions.header_line(row.stored, str(folder))
         session_export.write_bundle(sink, folder, transcript, line, branch, warn)
 
     await at_rest(workspace, id, write)
     return warnings
+
+
+def _turn(row: SessionRow) -> str | None:
+    """What the provider calls the place of the last final message."""
+    final, provider = row.stored.get("lastFinalMessageId"), row.stored.get("sdkSessionId")
+    if not isinstance(final, str) or not isinstance(provider, str):
+        return None
+    for path in ANCHORS:
+        try:
+            found = files.read(row.place.folder(row.id) / path)
+        except files.Unreadable:
+            continue
+        value = None if found is None else files.JsonForm().parse(found[0]).value
+        if (turn := turn_of(value, final, provider)) is not None:
+            return turn
+    return None
 
 
 async def export_markdown(workspace: Workspace, id: str, sink: Sink, *, redact: bool, tools: bool) -> int:

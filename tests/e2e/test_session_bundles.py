@@ -102,7 +102,8 @@ async def test_a_session_leaves_as_the_app_lets_it_but_for_paths_of_this_machine
     stored = bundle["session"]["messages"][0]["attachments"][0]["storedPath"]
     assert stored.startswith("{{SESSION_PATH}}/attachments/")
     assert str(daemon.base) not in json.dumps(bundle["session"]["messages"])
-    assert bundle["branchInfo"]["sdkSessionId"] == recorded["header"]["sdkSessionId"]
+    branch = {"sdkSessionId": recorded["header"]["sdkSessionId"], "sdkTurnId": "msg_01BBB"}
+    assert bundle["branchInfo"] == {**branch, "sdkCwd": recorded["header"]["sdkCwd"]}
     again = await client.call("bundles/export", {"workspace": "from", "session": OTTER, "inline": True})
     assert again["bundle"] == bundle
 
