@@ -178,6 +178,15 @@ class Transcript(Reading):
     def in_place(self, *, safe: bool) -> None:
         """The folder in which it was read, complete and flushed, has its name now. safe: for good."""
         self._actual, self._data_safe, self._name_safe = self.path.with_name(self._actual.name), True, safe
+        with self._lock:
+            self._table.own[:] = b"\1" * len(self._table)  # a program that knew what was here before may save now
+
+    def hold(self) -> None:
+        """Keep the file open, so that its lines are found when another takes its name."""
+        try:
+            self._handle()
+        except (OSError, ForeignWrite):
+            pass
 
     def distrust(self) -> None:
         """The file is not what it looks like: `check` says no until it is read again."""
@@ -224,10 +233,7 @@ class Transcript(Reading):
         with self._lock:
             self._adopt(actual, fingerprint, found)
         if any(found.table.own):
-            try:
-                self._handle()  # should the next save drop one of them, it is still to be found there
-            except (OSError, ForeignWrite):
-                pass
+            self.hold()  # should the next save drop one of them
         return foreign
 
     def _old_line(self, position: int) -> bytes | None:

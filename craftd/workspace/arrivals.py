@@ -35,6 +35,7 @@ class Arrival:
 
     def take_place(self, folder: Path, kept: Path | None) -> None:
         """Raises: ForeignWrite (somebody else has the name now), OSError, DirectoryNotFlushed (it is in its place)."""
+        self.transcript.hold()
         try:
             atomic.put_folder(self.staged, folder, kept, again=True)
         except FileExistsError:

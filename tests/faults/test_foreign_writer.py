@@ -32,7 +32,7 @@ NOUNS = ("sessions", "messages", "annotations", "plans", "notes", "attachments",
 OF_SESSIONS = {
     name: change
     for name, change in CHANGES.items()
-    if change.method.split("/")[0] in NOUNS or name == "an imported session"
+    if change.method.split("/")[0] in NOUNS or (change.method == "bundles/import" and "session" in name)
 }
 
 WAYS = {
@@ -125,6 +125,8 @@ class Trials:
         if self.expected is None:
             self.expected = {name: fact for name, fact in found.items() if name not in facts}
             return [] if answers["one"] == "done" else [f"the answer is {answers['one']}"]
+        # What was said last in a session that goes to the trash, replaced, may be missing there.
+        sure = sure and change.method != "bundles/import"
         outsider("acknowledge" if answers["other"] == "done" and sure else "ask", facts)
         problems = outsider("judge", found)
         if answers["one"] != "done":
