@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -130,3 +131,19 @@ async def test_what_was_chosen_at_creation_is_on_disk_with_the_answer(client: Wi
     # What nobody chose is not frozen into the session.
     assert not {"enabledSourceSlugs", "isFlagged", "sessionStatus", "hasUnread"} & header(root, id).keys()
     shared.start()
+
+
+async def test_sessions_of_two_workspaces_may_have_one_id(client: Wire, shared: Daemon) -> None:
+    other = shared.base / "other"
+    second = (await client.call("workspaces/create", {"value": {"name": "Other", "path": str(other)}}))["item"]["id"]
+    changes = []
+    for workspace in (WORKSPACE, second):
+        await client.call("sessions/create", {"workspace": workspace, "id": "260416-one-id", "value": {}})
+        for number in range(5):
+            where = {"workspace": workspace, "session": "260416-one-id"}
+            said = {"id": f"m{number}", "type": "user", "content": workspace}
+            changes.append(client.call("messages/append", {**where, "messages": [said]}))
+    await asyncio.gather(*changes)
+    for workspace in (WORKSPACE, second):
+        found = await client.call("messages/list", {"workspace": workspace, "session": "260416-one-id"})
+        assert [item["value"]["content"] for item in found["items"]] == [workspace] * 5
