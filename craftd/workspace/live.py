@@ -34,9 +34,9 @@ class Live:
         states[party] = activity
 
     def activity(self, session: str) -> str | None:
-        """One of ACTIVITIES, as it was said last; None: nobody says anything."""
-        states = self._states.get(session)
-        return next(reversed(states.values()), None) if states else None
+        """One of ACTIVITIES, as it was said last; None: nobody says anything. Any thread may ask."""
+        said = list(self._states.get(session, {}).values())
+        return said[-1] if said else None
 
     def sessions(self, *activities: str) -> frozenset[str]:
         """Of which one of these is said."""

@@ -41,6 +41,9 @@ TRASH: Final = "trash/"
 
 DAY_MS: Final = 86_400_000
 
+AT_WORK: Final = ("running", "waiting")
+"""What executors say of a session that is not to be purged."""
+
 FIRST_MS: Final = 10**12
 """In the year 2001: a smaller time was meant in seconds."""
 
@@ -299,7 +302,7 @@ def is_due(value: Record, before: int) -> bool:
 def due(workspace: Workspace, before: int) -> list[str]:
     """Ids of the sessions to purge, sorted. One that works at this moment is not."""
     rows = [row for row in workspace.sessions if b'"isArchived":true' in row.header]
-    busy = workspace.place.live.sessions("running", "waiting")
+    busy = workspace.place.live.sessions(*AT_WORK)
     return sorted(row.id for row in rows if row.id not in busy and is_due(row.value, before))
 
 
@@ -311,6 +314,8 @@ class PurgeSession(SessionCommit):
 
     def plan(self, unit: SessionUnit, now: int) -> Planned:
         if not unit.exists or unit.gone or unit.header is None or not is_due(unit.value(), self.before):
+            return Planned(None)
+        if unit.place.live.activity(unit.id) in AT_WORK:  # since it was looked for
             return Planned(None)
         entry = trash.free(unit.place.root, now, unit.id)
         unit.delete(entry.name)
