@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from craftd.model.secret_text import REDACTED, could_be_secret, is_called, names_a_secret, redacted, without_secrets
+from craftd.model.secret_text import (
+    REDACTED,
+    could_be_secret,
+    is_called,
+    is_shaped,
+    names_a_secret,
+    redacted,
+    refers,
+    without_secrets,
+)
 
 HUSH = "Tr0ub4dor9x"
 
@@ -66,6 +75,17 @@ def test_what_is_none_stays(text: str) -> None:
 def test_a_text_without_secrets_is_the_same_text(text: str) -> None:
     without, count = redacted(text)
     assert (without == text) == (count == 0)
+
+
+@pytest.mark.parametrize(
+    "piece", ["eyJ-", "eyJ.", "eyJabcdefgh.", "sk-", "bearer ", "{{", "-----BEGIN ", "a=", "://a:"]
+)
+def test_a_long_text_of_beginnings_is_done_with(piece: str) -> None:
+    """What took quadratic time would be at it for hours."""
+    text = piece * (2**18 // len(piece))
+    redacted(text)
+    is_shaped(text)
+    refers(text)
 
 
 @given(st.text("abc:/=-@ \n\"'tokenpwd9X", max_size=3000))
