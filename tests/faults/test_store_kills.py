@@ -1,6 +1,6 @@
 """`kill -9` at any moment loses nothing acknowledged and leaves no unreadable file.
 
-58 rounds; CRAFTD_KILLS says how many instead.
+50 rounds; CRAFTD_KILLS says how many instead.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _agrees(there: str | None, content: str | None) -> bool:
 
 def test_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
-    killed = kill_rounds(ledger.start, ledger.check, rounds=number_of_kills(58))
+    killed = kill_rounds(ledger.start, ledger.check, rounds=number_of_kills(50))
     assert "\n".join(killed.problems) == ""
     assert killed.acknowledged > killed.rounds
 

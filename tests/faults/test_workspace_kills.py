@@ -1,6 +1,6 @@
 """`kill -9` of a process that changes workspaces without a socket: everything acknowledged is there at the next start.
 
-110 rounds; CRAFTD_KILLS says how many instead.
+80 rounds; CRAFTD_KILLS says how many instead.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def new_configuration(base: Path) -> tuple[Path, Facts]:
 
 def test_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
     trial = Trial(tmp_path)
-    killed = kill_rounds(trial.start, trial.check, rounds=number_of_kills(110), longest=0.02)
+    killed = kill_rounds(trial.start, trial.check, rounds=number_of_kills(80), longest=0.02)
     assert "\n".join(killed.problems) == ""
     assert killed.acknowledged > killed.rounds
 
