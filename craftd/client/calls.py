@@ -2643,7 +2643,8 @@ class SearchCalls(Noun):
         query: str,
         workspace: str | None = None,
         regex: bool | None = None,
-        in_: Sequence[Literal["sessions", "messages", "plans", "notes", "projects", "memory", "sources", "skills"]] | None = None,
+        in_: Sequence[Literal["sessions", "messages", "plans", "notes", "projects", "memory", "sources", "skills"]]
+        | None = None,
         filter: Mapping[str, Any] | None = None,
         limit: int | None = None,
         matches: int | None = None,

@@ -217,7 +217,10 @@ def _param(param: Schema) -> str:
     name = snake(param["name"])
     if param["required"]:
         return f"{name}: {wanted}"
-    return f"{name}: {wanted} = None" if wanted == "Any" else f"{name}: {wanted} | None = None"
+    if wanted == "Any":
+        return f"{name}: {wanted} = None"
+    told = f"{name}: {wanted} | None = None"
+    return told if len(told) < 120 - len("        ,") else f"{name}: {wanted}\n        | None = None"
 
 
 def shapes(document: Schema) -> str:

@@ -238,9 +238,7 @@ async def test_a_taken_id_is_skipped_gets_another_one_or_is_replaced(daemon: Dae
     assert [item["value"]["content"] for item in page["items"]] == ["second"]
     [trashed] = [path for path in (daemon.base / "rename/.trash").iterdir() if path.name.endswith(id)]
     assert b"said here" in (trashed / "session.jsonl").read_bytes()
-    await client.call(
-        "messages/append", {"workspace": "rename", "session": id, "messages": [said("m3", "goes on")]}
-    )
+    await client.call("messages/append", {"workspace": "rename", "session": id, "messages": [said("m3", "goes on")]})
     assert lines(daemon.base / "rename", id)[-1]["content"] == "goes on"
 
 

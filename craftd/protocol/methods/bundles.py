@@ -1,4 +1,4 @@
-"""Sessions, sources, skills and automations of a workspace as one JSON value, and back: the app's bundles; and for people."""
+"""Sessions, sources, skills and automations of a workspace as one JSON value, and back; sessions for people, too."""
 
 from __future__ import annotations
 
