@@ -319,8 +319,8 @@ def leftovers(folder: Path) -> list[Path]:
     return [folder / name for name in names if (match := _TEMPORARY.fullmatch(name)) is not None and match[1] != ours]
 
 
-Content = bytes | Callable[[], Iterable[bytes]]
-"""What a new file is to hold; a function gives it in pieces, for what is too large to be held."""
+Content = bytes | Callable[[], Iterable[bytes] | None]
+"""What a new file is to hold; a function gives it in pieces, for what is too large to be held, or None: no file."""
 
 
 def create_folder(path: Path, files: Mapping[str, Content], folders: tuple[str, ...] = ()) -> None:
@@ -386,9 +386,12 @@ def stage_folder(path: Path, files: Mapping[str, Content], folders: tuple[str, .
                     disk.make_directory(one)
                     made[one] = None
         for name, content in files.items():
+            pieces = (content,) if isinstance(content, bytes) else content()
+            if pieces is None:
+                continue
             fd = disk.create(staged / name)
             try:
-                for data in (content,) if isinstance(content, bytes) else content():
+                for data in pieces:
                     disk.write(fd, data)
                 disk.flush_full(fd)
             finally:

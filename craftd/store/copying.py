@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -123,13 +124,18 @@ class Original:
 
 @define(eq=False)
 class _Later:
-    """The content of a file when it is wanted."""
+    """The content of a file when it is wanted; None if it has gone since it was listed."""
 
     original: Original
     path: str
 
-    def __call__(self) -> Iterator[bytes]:
-        return self.original.file(self.path)
+    def __call__(self) -> Iterator[bytes] | None:
+        pieces = self.original.file(self.path)
+        try:
+            first = next(pieces, b"")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return chain((first,), pieces)
 
 
 def _moved(piece: Piece, old: str) -> bytes:

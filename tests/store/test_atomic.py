@@ -268,3 +268,9 @@ def test_nothing_is_left_over_in_a_linked_or_missing_folder(config: Path, tmp_pa
     (link := tmp_path / "link").symlink_to(config.parent)
     assert atomic.leftovers(config.parent)
     assert atomic.leftovers(link) == atomic.leftovers(tmp_path / "none") == []
+
+
+def test_a_file_that_has_gone_is_left_out_of_a_folder(tmp_path: Path) -> None:
+    atomic.create_folder(tmp_path / "s", {"gone.txt": lambda: None, "there.txt": lambda: [b"a", b"b"]})
+    assert names(tmp_path / "s") == ["there.txt"]
+    assert (tmp_path / "s" / "there.txt").read_bytes() == b"ab"
