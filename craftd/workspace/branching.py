@@ -83,6 +83,7 @@ class CopySession(CreateSession):
             return Planned(self._item(self._arrival))
         self.refuse_taken(unit)
         if self._error is not None:
+            self._row()  # one that went meanwhile is the reason
             raise self._error
         if self._arrival is None:
             raise Stale

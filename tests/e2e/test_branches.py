@@ -309,3 +309,21 @@ async def test_a_request_that_is_taken_back_leaves_nothing(client: Wire, root: P
     made = {f"taken-back-{n}" for n, answer in enumerate(answers) if not isinstance(answer, Failed)}
     assert there == made
     assert len(made) < 3
+
+
+async def test_a_session_that_is_deleted_while_it_is_copied_is_not_found_or_copied_whole(
+    client: Wire, root: Path, shared: Daemon, connect: Connect
+) -> None:
+    other = await connect(shared, WORKSPACE)
+    for number in range(8):
+        id = f"260103-short-lived-{number}"
+        await client.call("sessions/create", {"id": id, "value": {}})
+        for file in range(20):
+            (root / "sessions" / id / "data" / f"{file}.txt").write_text("x")
+        copy = client.ask("sessions/duplicate", {"session": id})
+        await other.call("sessions/delete", {"id": id})
+        [made] = await asyncio.gather(client.answer(copy), return_exceptions=True)
+        if isinstance(made, Failed):
+            assert made.name == "NotFound"
+        else:
+            assert len(list((root / "sessions" / made["item"]["id"] / "data").iterdir())) == 20
