@@ -377,10 +377,12 @@ def _digits(text: str) -> str:
     return f"{sign}{digits[0]}{'.' if digits[1:] else ''}{digits[1:]}e{'+' if point > 0 else '-'}{abs(point - 1)}"
 
 
-def saved(header: dict[str, Any], messages: list[dict[str, Any]]) -> bytes:
-    """A file of what `parsed` answered, counted anew."""
+def saved(header: dict[str, Any], messages: list[dict[str, Any]], directory: str) -> bytes:
+    """A file in *directory* of what `parsed` answered, counted anew."""
     simple = [plain(one) for one in messages]
-    counted = {**counted_of(simple), "preview": preview_of(simple), "tokenUsage": header.get("tokenUsage")}
+    preview = preview_of(simple)
+    counted = {**counted_of(simple), "tokenUsage": header.get("tokenUsage")}
+    counted["preview"] = None if preview is None else preview.replace(directory, MARK)
     counted["messageCount"] = Number(str(counted["messageCount"]))
     order = [name for name in HEADER if name in header]
     order += [name for name in header if name not in HEADER and name not in COMPUTED]

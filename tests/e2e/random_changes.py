@@ -256,7 +256,7 @@ class World:
                 messages.append(made)
             fresh = file.with_name(f".by-hand-{os.getpid()}")
             try:
-                fresh.write_bytes(saved(header, messages))
+                fresh.write_bytes(saved(header, messages, str(file.parent)))
                 os.replace(fresh, file)
             except OSError:
                 continue
