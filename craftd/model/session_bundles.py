@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
 from attrs import frozen
@@ -77,19 +77,46 @@ class Origin:
         self._search: re.Pattern[bytes] | None = None
         if known is not None:
             start, rest = known
-            written = json_text.dumps(rest)[1:-1]
             if not start:
                 self.directory = rest
             else:
-                home = rb'(?:"(?P<whole>/[^"\\]*?)|(?<![^\s"\'(=:`\[])(?P<word>(?:/[^"\\/\s:]+)+?))'
-                self._search = re.compile(home + re.escape(written) + portable.END_OF_PATH.encode())
+                written = re.escape(json_text.dumps(rest)[1:-1])
+                self._search = re.compile(rb"(?=" + written + portable.END_OF_PATH.encode() + rb")")
         self._rest = "" if known is None else known[1]
 
     def look(self, message: bytes) -> None:
         """See whether *message*, as JSON text, names it."""
-        if self.directory is None and self._search is not None and (found := self._search.search(message)) is not None:
-            home = found["whole"] if found["whole"] is not None else found["word"]
-            self.directory = home.decode("utf-8", "surrogateescape") + self._rest
+        if self.directory is None and self._search is not None:
+            home = _home_before(message, (found.start() for found in self._search.finditer(message)))
+            if home is not None:
+                self.directory = home.decode("utf-8", "surrogateescape") + self._rest
+
+
+_LAST_QUOTE: Final = re.compile(rb'(?s:.*)["\\]')
+_LAST_BREAK: Final = re.compile(rb'(?s:.*)(?:["\\\s:]|//)')
+_BEGIN: Final = re.compile(rb'(?<![^\s"\'(=:`\[])/')
+
+
+def _home_before(text: bytes, places: Iterable[int]) -> bytes | None:
+    """The path that ends at the first of *places* where one does: a string from its beginning, or a word in it.
+
+    Between two places everything is looked at once, so that the time is linear in the text.
+    """
+    quote = word = seen = 0
+    begin: int | None = None
+    for at in places:
+        if (last := _LAST_QUOTE.match(text, seen, at)) is not None:
+            quote = last.end()
+        if (last := _LAST_BREAK.match(text, max(seen - 1, word), at + 1)) is not None:
+            word, begin = last.end(), None
+        if begin is None and (found := _BEGIN.search(text, max(seen, word), at)) is not None:
+            begin = found.start()
+        if quote < at and text[quote - 1 : quote + 1] == b'"/':
+            return text[quote:at]
+        if begin is not None:
+            return text[begin:at]
+        seen = at
+    return None
 
 
 @frozen
