@@ -41,3 +41,33 @@ def literal(expression: str) -> str:
         runs.append(run)
         run = ""
     return max((*runs, run), key=len)
+
+
+_PART: Final = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|(?P<open>\()|(?P<close>\))|\{(?P<least>[0-9]*)(?P<comma>,?)(?P<most>[0-9]*)\}|.",
+    re.DOTALL,
+)
+
+
+def weight(expression: str) -> int:
+    """How many characters *expression* has if every counted repeat is written out: what compiling it may cost.
+
+    Counted without understanding it, so for odd ones it is a guess.
+    """
+    totals, last = [0], 0
+    for part in _PART.finditer(expression):
+        if part["open"]:
+            totals.append(0)
+            last = 0
+        elif part["close"]:
+            last = max(totals.pop(), 1) if len(totals) > 1 else 1
+            totals[-1] += last
+        elif part["least"] is not None:
+            least, most = int(part["least"] or 0), int(part["most"] or 0)
+            times = max(least, most, 1)
+            totals[-1] += last * (times - 1)
+            last *= times
+        else:
+            last = 1
+            totals[-1] += 1
+    return sum(totals)

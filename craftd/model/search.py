@@ -7,11 +7,10 @@ Nothing else is folded: no accents, no width, no composition. Keys, ids and numb
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
-from itertools import accumulate
 from typing import Final, Protocol
 
 import regex
@@ -24,6 +23,11 @@ from craftd.model.records import Record
 
 LONGEST_QUERY: Final = 1_000
 """Characters."""
+
+HEAVIEST: Final = 5_000
+"""Characters of an expression, its repeats written out: compiling takes time and memory that nothing can stop."""
+LONGEST_TEXT: Final = 1 << 20
+"""Characters at the beginning of a text that an expression is looked for in."""
 
 SNIPPET: Final = 150
 BEFORE: Final = 50
@@ -65,8 +69,11 @@ def needle(query: str, *, is_regex: bool) -> Needle:
         raise InvalidParams.of("query", f"must have at most {LONGEST_QUERY} characters")
     if not is_regex:
         return Literal(query.casefold())
+    if required.weight(query) > HEAVIEST:
+        raise InvalidParams.of("query", f"counts repeats that come to more than {HEAVIEST} characters")
     try:
-        return Expression(regex.compile(query, regex.V1 | regex.IGNORECASE | regex.FULLCASE | regex.MULTILINE))
+        # Not FULLCASE: `.?ss` never comes to an end on `\u00df` then.
+        return Expression(regex.compile(query, regex.V0 | regex.IGNORECASE | regex.MULTILINE))
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
         raise InvalidParams.of("query", f"is no regular expression: {error}") from None
 
@@ -92,13 +99,44 @@ class Literal:
                 yield at, at + length
                 at = folded.find(self.folded, at + length)
             return
-        ends = list(accumulate(len(char.casefold()) for char in text))
+        place = _Unfolded(text)
         while at >= 0:
-            start, end = bisect_right(ends, at), bisect_left(ends, at + length) + 1
-            whole = (at == 0 or ends[start - 1] == at) and ends[end - 1] == at + length
-            if whole:
+            start, end = place(at), place(at + length)
+            if start is not None and end is not None:
                 yield start, end
-            at = folded.find(self.folded, at + length if whole else at + 1)
+            at = folded.find(self.folded, at + 1 if start is None or end is None else at + length)
+
+
+@cache
+def _growing() -> re.Pattern[str]:
+    """Characters that become several when they are folded."""
+    return re.compile("[" + "".join(char for char in map(chr, range(0xFB20)) if len(char.casefold()) > 1) + "]")
+
+
+class _Unfolded:
+    """Where in a text the characters of its folded form come from."""
+
+    def __init__(self, text: str) -> None:
+        self._places: list[int] = []
+        self._starts: list[int] = []
+        self._more: list[int] = []
+        """Of each expanding character: its place, where its folded form starts, and how much longer all became."""
+        more = 0
+        for found in _growing().finditer(text):
+            self._places.append(found.start())
+            self._starts.append(found.start() + more)
+            more += len(found[0].casefold()) - 1
+            self._more.append(more)
+
+    def __call__(self, at: int) -> int | None:
+        """The character that begins at *at* of the folded text; None within one."""
+        before = bisect_right(self._starts, at) - 1
+        if before < 0:
+            return at
+        if at == self._starts[before]:
+            return self._places[before]
+        place = at - self._more[before]
+        return place if place > self._places[before] else None
 
 
 @frozen
@@ -113,14 +151,14 @@ class Expression:
 
     @property
     def folded(self) -> str:
-        return required.literal(self.pattern.pattern).casefold()
+        # `regex` takes I with and without a dot for one letter, which folding does not.
+        return max(re.split("[i\u0131]", required.literal(self.pattern.pattern).casefold()), key=len)
 
     def spans(self, text: str, seconds: float) -> Iterator[Span]:
         try:
-            for found in self.pattern.finditer(text, concurrent=True, timeout=max(seconds, 0.001)):
-                if found.end() > found.start():
-                    yield found.span()
-        except TimeoutError:
+            found = self.pattern.finditer(text, 0, LONGEST_TEXT, concurrent=True, timeout=max(seconds, 0.001))
+            yield from (one.span() for one in found if one.end() > one.start())
+        except (TimeoutError, MemoryError):
             raise OutOfTime from None
 
 

@@ -375,9 +375,12 @@ class _Work:
                 yield Match(noun=target.noun, id=target.id, field=name, place=place)
 
     def _places(self, text: str) -> Iterator[Place]:
-        for place in found_in(text, self.query.needle, min(self.left, SECONDS_OF_TEXT)):
-            yield place
-            self.check()
+        try:
+            for place in found_in(text, self.query.needle, min(self.left, SECONDS_OF_TEXT)):
+                yield place
+                self.check()
+        except OutOfTime:
+            self.check()  # that text alone took too long
 
     def _in_session(self, row: SessionRow, holding: set[str] | None) -> Iterator[Match]:
         nouns, sieve = self.query.nouns, self.query.needle.sieve

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import example, given
@@ -61,11 +62,35 @@ def test_a_literal_matches_whatever_its_case(query: str, text: str, matches: lis
         ("^b.$", "a\nbc\nb", ["bc"]),
         ("x*", "axxb", ["xx"]),
         (r"\p{Han}+", "日本語のテキスト", ["日本語"]),
-        ("strasse", "Straße", ["Straße"]),
+        ("strasse", "Straße", []),
+        (".?ss", "ßa Hass", ["ass"]),
+        (r"\w*ff", "ﬀa", []),
+        ("istanbul", "İSTANBUL", ["İSTANBUL"]),
     ],
 )
 def test_an_expression_matches_line_by_line(query: str, text: str, matches: list[str]) -> None:
     assert shown(query, text, is_regex=True) == matches
+
+
+@pytest.mark.parametrize("query", ["(?:" * 50 + "a" + "{1,99})" * 50, "(a{1,99}){60}", "(?:" * 12 + "a" + "){3}" * 12])
+def test_an_expression_that_is_heavy_to_compile_is_refused_before(query: str) -> None:
+    with pytest.raises(InvalidParams, match="repeats"):
+        needle(query, is_regex=True)
+
+
+def test_counted_repeats_as_people_write_them_are_taken() -> None:
+    assert shown(r"(\d{1,3}\.){3}\d{1,3}", "at 127.0.0.1 now", is_regex=True) == ["127.0.0.1"]
+    assert shown(r"[a-f0-9]{40}", "c0ffee" * 7, is_regex=True) == ["c0ffee" * 6 + "c0ff"]
+
+
+def test_what_makes_characters_longer_costs_little_in_a_long_text() -> None:
+    text = "ß" + "x" * 4_000_000 + "Straße"
+    tracemalloc.start()
+    found = list(needle("strasse", is_regex=False).spans(text, 1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == [(4_000_001, 4_000_007)]
+    assert peak < 20 * len(text)
 
 
 @pytest.mark.parametrize("query", ["(", "[a", "a{2,1}", "(?P<n>x)(?P=m)"])
