@@ -29,7 +29,7 @@ _BROAD: Final = re.compile(r"auth|token|secret|passw|api[-_]?key|credential|cook
 _SHAPES: Final = (
     r"\b(?:sk|pk|rk)[-_](?:live|test|ant|proj)?[-_]?[A-Za-z0-9_-]{16,}|\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}"
     r"|\bglpat-[\w-]{16,}|\bxox[abeprs]-[\w-]{10,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}"
-    r"|(?<![\w-])eyJ[\w-]{8,}+\.[\w-]{8,}+\.[\w-]+"
+    r"|\beyJ[\w-]{8,300}+\.[\w-]{8,}+\.[\w-]+"
 )
 _KEY_BLOCK: Final = r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
 _SHAPED: Final = re.compile(f"{_SHAPES}|{_KEY_BLOCK}", re.ASCII)
