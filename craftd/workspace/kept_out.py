@@ -79,7 +79,6 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
         path = folder / name
         if not path.parent.exists():
             disk.make_directory(path.parent)
-            disk.flush_directory(folder)
         if path.exists():
             if not _holds(path, data):
                 raise atomic.ForeignWrite(path)
@@ -95,7 +94,8 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
         except BaseException:
             atomic.discard(temporary)
             raise
-    for parent in {(folder / name).parent for name in files}:
+    # The folder, too: whoever made the one below need not have flushed its name.
+    for parent in ({(folder / name).parent for name in files} | {folder}) if files else ():
         disk.flush_directory(parent)
 
 

@@ -13,10 +13,11 @@ from typing import Final
 
 from attrs import define, field, frozen
 
-from craftd.errors import IoError, NotFound, TooLarge
+from craftd.errors import IoError, NotFound, TooLarge, VersionConflict
 from craftd.model.files import is_hidden
 from craftd.model.records import Item
 from craftd.store import atomic
+from craftd.store.atomic import ForeignWrite
 from craftd.store.confine import Spot
 from craftd.workspace import browse
 from craftd.workspace.commit import Done, Planned
@@ -111,7 +112,13 @@ class EditText(WriteFile):
         if there.version and new == there.raw:
             return Planned(Edited(Written(there.version, len(data)), there.shown, changed=False))
         self.source = Given(data)
-        planned = super().plan(unit, now)
+        asked, self.expected = self.expected, there.version
+        try:
+            planned = super().plan(unit, now)
+        except VersionConflict:
+            raise ForeignWrite(unit.ground.root / self.path) from None  # saved since it was read
+        finally:
+            self.expected = asked
         return Planned(Edited(planned.answer, _shown(new), changed=True), planned.changes)
 
 
