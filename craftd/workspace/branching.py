@@ -174,7 +174,7 @@ class CopySession(CreateSession):
 @contextmanager
 def _open(row: SessionRow) -> Iterator[Bytes]:
     """Its transcript as far as it is known; a file that somebody has just put in its place, as it is."""
-    path = _transcript(row)
+    path = transcript_of(row.place.folder(row.id))
     fd = disk.open_read(path)
     try:
         there, known = atomic.of_stat(os.fstat(fd)), row.fingerprint
@@ -184,8 +184,9 @@ def _open(row: SessionRow) -> Iterator[Bytes]:
         disk.close(fd)
 
 
-def _transcript(row: SessionRow) -> Path:
-    path = row.place.folder(row.id) / "session.jsonl"
+def transcript_of(folder: Path) -> Path:
+    """The file that a session is read from: the app's complete `.tmp` where there is nothing else."""
+    path = folder / "session.jsonl"
     rescue = path.with_name(f"{path.name}.tmp")
     return rescue if not path.exists() and rescue.exists() else path
 

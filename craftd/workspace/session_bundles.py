@@ -21,12 +21,12 @@ from craftd.model.records import Item, Record, version_of
 from craftd.model.secret_text import redacted, without_secrets
 from craftd.model.session_bundles import Here
 from craftd.store import atomic, disk, files, session_export
-from craftd.store.json_stream import Bytes
+from craftd.store.json_stream import Bytes, Malformed
 from craftd.store.session_bundle import PackedSession
 from craftd.store.session_export import Sink
 from craftd.workspace import arrivals, telling
 from craftd.workspace.arrivals import Arrival
-from craftd.workspace.branching import ANCHORS
+from craftd.workspace.branching import ANCHORS, transcript_of
 from craftd.workspace.commit import Planned, io_error
 from craftd.workspace.importing import NAMES_TRIED, Came
 from craftd.workspace.journal import Origin
@@ -149,7 +149,7 @@ def _opened(folder: Path, known: atomic.Fingerprint) -> Iterator[Bytes | None]:
     """The transcript up to the size that is *known*; None if it is another file by now."""
     if folder.is_symlink():
         raise Forbidden(f"{folder.name} is a link: it is not exported", path=f"sessions/{folder.name}")
-    fd = disk.open_read(folder / "session.jsonl")
+    fd = disk.open_read(transcript_of(folder))
     try:
         there = atomic.of_stat(os.fstat(fd))
         same = (there.device, there.inode) == (known.device, known.inode) and there.size >= known.size
@@ -261,6 +261,8 @@ class ImportingSessions:
             raise
         except OSError as error:
             raise io_error(error) from error
+        except Malformed as error:
+            raise Busy(f"the bundle is not what it was when it was judged: {error}", 0) from error
 
     def _stage(self, packed: PackedSession, id: str, renamed: dict[str, str]) -> tuple[Arrival, list[Issue]]:
         place = self.workspace.place
@@ -295,17 +297,15 @@ def _drop(future: asyncio.Future[tuple[Arrival, list[Issue]]]) -> None:
 
 def _parents_first(them: tuple[PackedSession, ...]) -> list[PackedSession]:
     """In the order of the bundle, but none before its parent."""
-    left, done = {one.id: one for one in them}, []
-
-    def take(one: PackedSession) -> None:
-        if left.pop(one.id, None) is not None:
-            parent = left.get(one.parent or "")
-            if parent is not None:
-                take(parent)
-            done.append(one)
-
-    for one in them:
-        take(one)
+    left = {one.id: one for one in them}
+    done: list[PackedSession] = []
+    for first in them:
+        line: list[PackedSession] = []
+        one: PackedSession | None = first
+        while one is not None and left.pop(one.id, None) is not None:
+            line.append(one)
+            one = left.get(one.parent or "")
+        done += reversed(line)
     return done
 
 

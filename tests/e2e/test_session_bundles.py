@@ -10,10 +10,12 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from craftd.workspace.session_bundles import _parents_first
 from tests.daemon import Daemon, snapshot
 from tests.wire import Failed, Wire
 
@@ -345,6 +347,24 @@ async def test_what_cannot_be_read_stays_out_and_is_told(daemon: Daemon, connect
         with pytest.raises(Failed) as caught:
             await client.call("bundles/export", {"workspace": "from", **params})
         assert caught.value.name == name
+
+
+async def test_of_all_sessions_those_that_can_be_read_leave(daemon: Daemon, connect: Connect) -> None:
+    client = await connect(daemon, "from")
+    bundle, warnings = await exported(client, "from", sessions="all")
+    there = {item["id"] for item in (await client.call("sessions/list", {"workspace": "from", "limit": 500}))["items"]}
+    left_out = {one["id"] for one in warnings if one["path"] == "" and one["code"] == "unreadable"}
+    assert {"260412-torn-header", "260403-zero-bytes"} <= left_out
+    assert {one["session"]["header"]["id"] for one in bundle["resources"]["sessions"]} | left_out >= there - {
+        "260415-wrong-id"
+    }
+
+
+def test_a_long_line_of_parents_is_put_in_order() -> None:
+    them = [SimpleNamespace(id=str(n), parent=str(n - 1)) for n in range(5_000)]
+    assert _parents_first(tuple(reversed(them))) == them  # type: ignore[arg-type, comparison-overlap]
+    circle = (SimpleNamespace(id="a", parent="b"), SimpleNamespace(id="b", parent="a"))
+    assert len(_parents_first(circle)) == 2  # type: ignore[arg-type]
 
 
 async def test_links_are_neither_followed_nor_written_through(daemon: Daemon, connect: Connect) -> None:

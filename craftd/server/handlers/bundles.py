@@ -8,7 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from craftd.errors import CraftdError, InvalidParams, Issue, Ref, TooLarge, Undecryptable, ValidationFailed
+from craftd.errors import (
+    Corrupt,
+    CraftdError,
+    Forbidden,
+    InvalidParams,
+    Issue,
+    NotFound,
+    Ref,
+    TooLarge,
+    Undecryptable,
+    ValidationFailed,
+)
 from craftd.model import bundles as model
 from craftd.model import json_text
 from craftd.model.app_records import connections_of
@@ -116,10 +127,24 @@ async def _export_resources(call: Call, params: ExportBundle, sink: Sink) -> lis
     if params.sessions:
         ids = sorted(workspace.sessions.rows) if params.sessions == "all" else list(dict.fromkeys(params.sessions))
         sink((b"," if wanted != bundles.Wanted() else b"") + b'"sessions":[')
-        for index, id in enumerate(ids):
+        comma = b""
+
+        def led(data: bytes) -> None:
+            nonlocal comma
+            sink(comma + data)
+            comma = b""
+
+        for id in ids:
             call.progress(params.work_done_token, {"kind": "report", "message": id})
-            sink(b"," if index else b"")
-            warnings += await session_bundles.export(workspace, id, sink)
+            try:
+                warnings += await session_bundles.export(workspace, id, led)
+            except (Corrupt, Forbidden, NotFound) as error:  # before anything of it was written
+                if params.sessions != "all":
+                    raise
+                message, code = str(error), "not-found" if isinstance(error, NotFound) else "unreadable"
+                warnings.append(Issue(path="", message=message, severity="warning", code=code, noun="sessions", id=id))
+            else:
+                comma = b","
         sink(b"]")
     name = daemon_of(call).home.item(workspace.id).value.get("name", "")
     sink(b'},"sourceWorkspace":' + json_text.dumps(str(name)) + b"}")
