@@ -197,10 +197,21 @@ class AppLock:
             return False
         if not self._settled:
             # The app writes into the file that is there: within one tick of the clock that changes no time.
-            if _read(path) != self._content:
+            if not self._says_so(path):
                 return False
             self._settled = now - self._ours[2] > TICK_NS
         return True
+
+    def _says_so(self, path: Path) -> bool:
+        """Whether the file, which is ours by all but its content, has what we wrote."""
+        try:
+            fd = disk.open_read(path)
+        except OSError:
+            return False
+        try:
+            return os.pread(fd, LONGEST_LOCK_FILE, 0) == self._content
+        finally:
+            disk.close(fd)
 
     def _put(self, temporary: Path) -> bool:
         """Give the file its name; False if somebody took the lock in this moment, and then it is theirs."""
