@@ -220,13 +220,13 @@ async def test_half_a_temporary_file_that_nobody_writes_any_more_is_a_session(cl
 
 
 async def test_an_app_that_saved_meanwhile_is_not_overwritten(client: Wire, root: Path) -> None:
-    path = await a_session(client, root, "saved", line("m1"), b"broken\n")
+    path = await a_session(client, root, "saved-over", line("m1"), b"broken\n")
     theirs = path.read_bytes().replace(b"Old", b"New") + line("m2")
     path.with_name("theirs").write_bytes(theirs)
     os.replace(path.with_name("theirs"), path)
-    answer = await client.call("sessions/repair", {"id": "saved"})
+    answer = await client.call("sessions/repair", {"id": "saved-over"})
     assert answer["item"]["value"]["name"] == "New"
-    assert await ids(client, "saved") == ["m1", "m2"]
+    assert await ids(client, "saved-over") == ["m1", "m2"]
     assert path.with_name(answer["kept"]).read_bytes() == theirs
 
 
