@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from craftd.errors import Corrupt, CraftdError, Forbidden, NotFound, Ref
+from craftd.errors import Busy, Corrupt, CraftdError, Forbidden, NotFound, Ref
 from craftd.model import branches, json_text, sessions
 from craftd.model.branches import Origin as From
 from craftd.model.records import Item, Record
@@ -67,6 +67,8 @@ class CopySession(CreateSession):
                 self._arrival = self._built()
             except CraftdError as error:
                 self._error = error
+            except FileNotFoundError:  # somebody saves it at this moment, or it has gone: its turn will tell
+                self._error = Busy(f"sessions/{self.source} is being saved by another program", 200)
             except OSError as error:
                 self._error = io_error(error)
 
