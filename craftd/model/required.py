@@ -44,7 +44,7 @@ def literal(expression: str) -> str:
 
 
 _PART: Final = re.compile(
-    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]?|(?P<open>\()|(?P<close>\))|\{(?P<least>[0-9]*)(?P<comma>,?)(?P<most>[0-9]*)\}|.",
+    r"\\.|(?P<plus>\+)|\[\^?\]?(?:\\.|[^\]\\])*\]?|(?P<open>\()|(?P<close>\))|\{(?P<least>[0-9]*)(?P<comma>,?)(?P<most>[0-9]*)\}|.",
     re.DOTALL,
 )
 
@@ -62,9 +62,10 @@ def weight(expression: str) -> int:
         elif part["close"]:
             last = max(totals.pop(), 1) if len(totals) > 1 else 1
             totals[-1] += last
-        elif part["least"] is not None:
+        elif part["least"] is not None or part["plus"]:
+            # What is there once or more often is written out twice.
             least, most = int(part["least"] or 0), int(part["most"] or 0)
-            times = max(least, most, 1)
+            times = max(least, most, 2 if part["plus"] or (least and part["comma"]) else 1)
             totals[-1] += last * (times - 1)
             last *= times
         else:

@@ -26,6 +26,8 @@ LONGEST_QUERY: Final = 1_000
 
 HEAVIEST: Final = 5_000
 """Characters of an expression, its repeats written out: compiling takes time and memory that nothing can stop."""
+_HIDING: Final = re.compile(r"\(\?(?:#|[a-zA-Z0-9-]*[xf])")
+"""With these an expression weighs more than it looks, or never ends."""
 LONGEST_TEXT: Final = 1 << 20
 """Characters at the beginning of a text that an expression is looked for in."""
 
@@ -69,6 +71,8 @@ def needle(query: str, *, is_regex: bool) -> Needle:
         raise InvalidParams.of("query", f"must have at most {LONGEST_QUERY} characters")
     if not is_regex:
         return Literal(query.casefold())
+    if _HIDING.search(query):
+        raise InvalidParams.of("query", "must have no comments and none of the flags x and f")
     if required.weight(query) > HEAVIEST:
         raise InvalidParams.of("query", f"counts repeats that come to more than {HEAVIEST} characters")
     try:
@@ -152,7 +156,7 @@ class Expression:
     @property
     def folded(self) -> str:
         # `regex` takes I with and without a dot for one letter, which folding does not.
-        return max(re.split("[i\u0131]", required.literal(self.pattern.pattern).casefold()), key=len)
+        return max(re.split("[iI\u0130\u0131]", required.literal(self.pattern.pattern)), key=len).casefold()
 
     def spans(self, text: str, seconds: float) -> Iterator[Span]:
         try:

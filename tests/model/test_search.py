@@ -72,9 +72,21 @@ def test_an_expression_matches_line_by_line(query: str, text: str, matches: list
     assert shown(query, text, is_regex=True) == matches
 
 
-@pytest.mark.parametrize("query", ["(?:" * 50 + "a" + "{1,99})" * 50, "(a{1,99}){60}", "(?:" * 12 + "a" + "){3}" * 12])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "(?:" * 50 + "a" + "{1,99})" * 50,
+        "(a{1,99}){60}",
+        "(?:" * 20 + "a" + ")+" * 20,
+        "(?:" * 20 + "a" + "){1,}" * 20,
+        "(?#[)a",
+        "(?x)a {1,99}",
+        "(?if).?ss",
+        "(?:" * 12 + "a" + "){3}" * 12,
+    ],
+)
 def test_an_expression_that_is_heavy_to_compile_is_refused_before(query: str) -> None:
-    with pytest.raises(InvalidParams, match="repeats"):
+    with pytest.raises(InvalidParams, match=r"repeats|comments"):
         needle(query, is_regex=True)
 
 
@@ -181,3 +193,11 @@ def test_lines_without_the_literal_fall_through() -> None:
 )  # fmt: skip
 def test_a_query_may_lie_partly_in_the_name_of_the_folder(query: str, expected: bool) -> None:
     assert meets(query, "/home/ada/ws/sessions/260101-calm-river") is expected
+
+
+def test_an_expression_with_an_i_looks_at_lines_with_every_kind_of_i() -> None:
+    for query in ("istanbul", "İstanbul", "ISTANBUL"):
+        sieve = needle(query, is_regex=True).sieve
+        for text in ("istanbul", "İstanbul", "ISTANBUL"):
+            assert sieve is not None
+            assert list(sieve.places(f'{{"content":"{text}"}}'.encode()))
