@@ -7,6 +7,7 @@ messages with the absolute paths of its machine; what they were is found out and
 
 from __future__ import annotations
 
+import math
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -55,7 +56,7 @@ def wrong_header(header: Any) -> Iterator[tuple[str, str]]:
     id, created = header.get("id"), header.get("createdAt")
     if not is_session_id(id) or could_be(str(id)):
         yield "id", "is no session id: letters, digits, hyphens and underscores only"
-    if isinstance(created, bool) or not isinstance(created, (int, float)):
+    if isinstance(created, bool) or not isinstance(created, (int, float)) or not math.isfinite(created):
         yield "createdAt", "must be a number: milliseconds since 1970 UTC"
 
 

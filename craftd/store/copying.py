@@ -1,7 +1,7 @@
 """A session's folder as the beginning of another one: its lines up to a message, and the files that they name.
 
 Lines keep their bytes: a path below the session's folder is a token, and so means the new folder. Where a line has the
-old folder itself, that becomes a token. Of the transcript one line is held at a time.
+old folder itself, that becomes a token. Of the transcript about a mebibyte is held at a time, or one line.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ SIDECAR_BYTES: Final = 16 << 20
 
 _TOKEN: Final = portable.TOKEN.encode() + b"/"
 _COUNTED_TOGETHER: Final = 256
+COUNTED_BYTES: Final = 1 << 20
+"""Messages that wait to be counted, and about how many bytes of them."""
 
 
 @define(eq=False)
@@ -59,13 +61,15 @@ class Original:
         lengths = sorted({len(path) for path in known}, reverse=True)
         self.counters = Counters(directory=directory)
         waiting: list[Record] = []
+        size = 0
         for line, record in self._taken():
             if record is not None:
                 waiting.append(portable.parse_line(line, directory))
+                size += len(line)
                 if isinstance(id := record.get("id"), str):
                     self.ids.add(id)
-            if len(waiting) >= _COUNTED_TOGETHER:
-                self.counters, waiting = self.counters.extend(waiting), []
+            if len(waiting) >= _COUNTED_TOGETHER or size > COUNTED_BYTES:
+                self.counters, waiting, size = self.counters.extend(waiting), [], 0
             for path in _mentioned(line, known, lengths):
                 self.named.add(path)
         self.counters = self.counters.extend(waiting)

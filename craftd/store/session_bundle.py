@@ -23,6 +23,9 @@ from craftd.store.json_stream import Bytes, Cursor, Malformed, Text, decoded
 
 MOST_ISSUES: Final = 100
 AT_ONCE: Final = 256
+COUNTED_BYTES: Final = 1 << 20
+"""Messages that wait to be counted, and about how many bytes of them."""
+MOST_SESSIONS: Final = 10_000
 """Messages that are counted together."""
 HEADER_BYTES: Final = 4 << 20
 
@@ -118,7 +121,7 @@ def _contents(cursor: Cursor, content: Bytes, issues: list[Issue]) -> Contents:
             members[name] = {}
             for noun in cursor.members():
                 if noun == "sessions" and cursor.peek() == b"[":
-                    packed = [_entry(cursor, content, f"resources.sessions.{at}.", issues) for at in cursor.items()]
+                    packed = list(_entries(cursor, content, issues))
                 else:
                     members[name][noun] = cursor.value(bundles.LARGEST)
         elif name in ("session", "files", "branchInfo"):
@@ -131,6 +134,18 @@ def _contents(cursor: Cursor, content: Bytes, issues: list[Issue]) -> Contents:
         session.version = members.get("version")
         return Contents(sessions=_judged([session]))
     return Contents(sessions=_judged(packed), rest=members)
+
+
+def _entries(cursor: Cursor, content: Bytes, issues: list[Issue]) -> Iterator[_Session]:
+    for at in cursor.items():
+        if at == MOST_SESSIONS:
+            issues[MOST_ISSUES - 1 :] = []
+            message = f"has more than {MOST_SESSIONS} sessions"
+            issues.append(Issue(path="resources.sessions", message=message, code="too-many-sessions"))
+        if at >= MOST_SESSIONS:
+            cursor.skip()
+        else:
+            yield _entry(cursor, content, f"resources.sessions.{at}.", issues)
 
 
 def _entry(cursor: Cursor, content: Bytes, place: str, issues: list[Issue]) -> _Session:
@@ -229,6 +244,7 @@ class _Session:
         assert self._origin is not None
         self._walked = True
         held: list[Record] = []
+        size = 0
         for _ in cursor.items():
             raw = cursor.raw()
             record = _loaded(raw)
@@ -239,8 +255,9 @@ class _Session:
             if self._first_user is None and record.get("type") == "user":
                 self._first_user = raw
             held.append(record)
-            if len(held) == AT_ONCE:
-                self._counters = self._counters.extend(held)
+            size += len(raw)
+            if len(held) == AT_ONCE or size > COUNTED_BYTES:
+                self._counters, size = self._counters.extend(held), 0
                 held.clear()
         self._counters = self._counters.extend(held) if held else self._counters
 
@@ -250,6 +267,9 @@ class _Session:
         total = 0
         for index in cursor.items():
             place = f"files.{index}"
+            if len(taken) > session_bundles.MOST_FILES:
+                cursor.skip()
+                continue
             if cursor.peek() != b"{":
                 self.wrong(place, "must be an object")
                 cursor.skip()

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import base64
 import os
-import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from craftd.errors import Busy, TooLarge
+from craftd.errors import Busy, Forbidden, TooLarge
 from craftd.model import json_text, session_bundles
 from craftd.model.portable import dump_line
 from craftd.model.records import Record
+from craftd.store import confine
 from craftd.store.json_stream import Bytes
 from craftd.store.lines import Piece, read_head, split
 
@@ -96,14 +96,15 @@ def _write_files(sink: Sink, folder: Path, warn: Warn) -> None:
             warn(path, "unfit-name", "no bundle can hold a file of this name")
             continue
         try:
-            fd = os.open(folder / path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
-        except OSError as error:
-            warn(path, "unreadable", f"cannot be read: {error.strerror}")
+            with confine.find(
+                folder.parents[1], (folder.parent.name, folder.name, *path.split("/")), follow=False
+            ) as spot:
+                fd = spot.open_file()
+        except (OSError, Forbidden) as error:
+            warn(path, "unreadable", f"cannot be read: {getattr(error, 'strerror', error)}")
             continue
         try:
             status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode):
-                continue
             room, count = room - status.st_size, count + 1
             if room < 0 or count > session_bundles.MOST_FILES:
                 raise TooLarge("the files of a session in a bundle", session_bundles.FILES_BYTES)

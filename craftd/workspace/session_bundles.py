@@ -21,7 +21,7 @@ from craftd.model.records import Item, Record, version_of
 from craftd.model.secret_text import redacted, without_secrets
 from craftd.model.session_bundles import Here
 from craftd.store import atomic, disk, files, session_export
-from craftd.store.json_stream import Bytes, Malformed
+from craftd.store.json_stream import Bytes
 from craftd.store.session_bundle import PackedSession
 from craftd.store.session_export import Sink
 from craftd.workspace import arrivals, telling
@@ -261,7 +261,7 @@ class ImportingSessions:
             raise
         except OSError as error:
             raise io_error(error) from error
-        except Malformed as error:
+        except ValueError as error:  # Malformed, or what stands for a file is none any more
             raise Busy(f"the bundle is not what it was when it was judged: {error}", 0) from error
 
     def _stage(self, packed: PackedSession, id: str, renamed: dict[str, str]) -> tuple[Arrival, list[Issue]]:

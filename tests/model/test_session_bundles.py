@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from craftd.model.session_bundles import Origin
+from craftd.model.session_bundles import Origin, wrong_header
 
 FREE = """
 import sys
-from craftd.model.session_bundles import Origin
+from craftd.model.session_bundles import Origin, wrong_header
 origin = Origin({"id": "x", "workspaceRootPath": "~/ws"})
 text = sys.argv[1].encode()
 origin.look(b'{"content":"' + text * (2_000_000 // len(text)) + b'"}')
@@ -40,3 +40,8 @@ def test_the_home_before_a_folder_is_a_whole_string_or_a_word(content: str, home
     origin = Origin({"id": "x", "workspaceRootPath": "~/ws"})
     origin.look(f'{{"content":{content}}}'.encode())
     assert origin.directory == (None if home is None else f"{home}/ws/sessions/x")
+
+
+@pytest.mark.parametrize("created", ["soon", True, None, float("inf"), float("nan")])
+def test_a_time_that_cannot_be_stored_is_no_time(created: object) -> None:
+    assert [member for member, _ in wrong_header({"id": "260101-a-b", "createdAt": created})] == ["createdAt"]
