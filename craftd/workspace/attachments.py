@@ -18,7 +18,8 @@ from craftd.store import rendering
 from craftd.store.atomic import Copy
 from craftd.store.rendering import can_render
 from craftd.workspace import browse, record_files, session_files
-from craftd.workspace.files import Ground, Source
+from craftd.workspace.commit import Planned
+from craftd.workspace.files import FILES, FileUnit, Ground, Source, WriteFile
 from craftd.workspace.index import Index
 from craftd.workspace.record_files import Found
 from craftd.workspace.session_files import folder_of
@@ -47,6 +48,23 @@ class NotEmpty:
             if (len(data) if isinstance(data, bytes) else data.size) == 0:
                 raise InvalidParams.of("content", "is empty")
             yield data
+
+
+@define(eq=False, kw_only=True)
+class WriteBeside(WriteFile):
+    """Write what was made of the file *beside*, if that is there still. Raises: NotFound."""
+
+    beside: tuple[str, ...]
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self.reads = self.reads | {FILES + "/".join(self.beside)}
+
+    def plan(self, unit: FileUnit, now: int) -> Planned:
+        with unit.ground.found(self.beside, follow=False) as spot:
+            if spot.status is None:
+                raise NotFound(Ref("files", "/".join(self.beside)))
+        return super().plan(unit, now)
 
 
 def listed(ground: Ground, session: str) -> list[tuple[Attachment, Found]]:

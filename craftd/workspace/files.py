@@ -126,10 +126,11 @@ def version_of(known: Fingerprint) -> str:
 
 @define(eq=False)
 class Written:
-    """What is true after a write: filled in when it is on disk."""
+    """What is true after a write: filled in when it is on disk. modified_at: ms since 1970 UTC."""
 
     version: str = ""
     size: int = 0
+    modified_at: int = 0
 
 
 @frozen
@@ -396,6 +397,7 @@ class WriteFile(FileCommit):
                 except FileNotFoundError:  # the folder is gone in this moment
                     raise ForeignWrite(last.path) from None
                 self._answer.version, self._answer.size = version_of(prepared.new), prepared.new.size
+                self._answer.modified_at = prepared.new.mtime_ns // 1_000_000
                 assert change is not None
                 change.members["version"] = self._answer.version
                 unit.wrote(spot, prepared.new)

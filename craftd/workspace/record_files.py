@@ -104,13 +104,14 @@ class EditText(WriteFile):
             if self.existing and not _is_regular(spot.status):
                 raise NotFound(self.ref)
             self._expect(spot)
-            there = _text(spot)
+            there, status = _text(spot), spot.status
         new = self.edit(there.raw)
         data = new.encode("utf-8", "surrogateescape")
         if len(data) > TEXT_BYTES:
             raise TooLarge(self.what, TEXT_BYTES, len(data))
-        if there.version and new == there.raw:
-            return Planned(Edited(Written(there.version, len(data)), there.shown, changed=False))
+        if status is not None and new == there.raw:
+            known = Written(there.version, len(data), status.st_mtime_ns // 1_000_000)
+            return Planned(Edited(known, there.shown, changed=False))
         self.source = Given(data)
         asked, self.expected = self.expected, there.version
         try:
@@ -162,6 +163,11 @@ def found_in(ground: Ground, folder: tuple[str, ...]) -> list[Found]:
     except NotFound:
         return []
     return sorted(found, key=lambda file: (-file.modified_at, file.name))
+
+
+def written(name: str, what: Written) -> Found:
+    """The file *name* as it was written, whatever became of it since."""
+    return Found(name, what.size, what.modified_at, what.version)
 
 
 def _found(name: str, status: os.stat_result) -> Found:

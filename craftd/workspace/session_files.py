@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define
 
-from craftd.errors import Corrupt, Forbidden, NotFound, Ref
+from craftd.errors import Corrupt, Forbidden, NotFound, Ref, VersionConflict
 from craftd.model import plans
 from craftd.model.ids import is_session_id
 from craftd.model.records import Item, Record
+from craftd.model.sessions import ordered
 from craftd.workspace import record_files
 from craftd.workspace.commit import Done, Planned
 from craftd.workspace.files import DeleteFile, FileCommit, FileUnit, Ground
@@ -112,7 +113,10 @@ class ExpectFile(FileCommit):
 
 @define(eq=False, kw_only=True)
 class ForgetPlan(SessionCommit):
-    """Let no plan wait that is about to go. A session that cannot be changed keeps what it says."""
+    """Let no plan wait that is about to go. A session that cannot be changed keeps what it says.
+
+    Answers what was said of it, None where it is not this one that waits.
+    """
 
     rewrites = True
     plan_id: str
@@ -131,6 +135,21 @@ class ForgetPlan(SessionCommit):
             return Planned(None)
         old = unit.value()
         unit.change({name: value for name, value in header.items() if name != plans.PENDING})
+        return Planned(pending, unit.changed_since(old))
+
+
+@define(eq=False, kw_only=True)
+class RememberPlan(SessionCommit):
+    """Let a plan wait again that did not go. One that was set meanwhile stays."""
+
+    rewrites = True
+    pending: Record
+
+    def plan(self, unit: SessionUnit, now: int) -> Planned:
+        if not unit.exists or unit.header is None or plans.PENDING in unit.header:
+            return Planned(None)
+        header, old = unit.require_writable(), unit.value()
+        unit.change(ordered({**header, plans.PENDING: self.pending}))
         return Planned(None, unit.changed_since(old))
 
 
@@ -152,7 +171,14 @@ async def delete(workspace: Workspace, delete: DeleteFile) -> Done:
         )
         await workspace.commit(expect)
         forget = ForgetPlan(origin=origin, connection=connection, id=parts[1], plan_id=parts[3])
-        await begun(workspace.commit(forget))
+        forgotten = (await begun(workspace.commit(forget))).answer
+        try:
+            return await workspace.commit(delete)
+        except VersionConflict:  # it was changed in this moment, and stays
+            if forgotten is not None:
+                again = RememberPlan(origin=origin, connection=connection, id=parts[1], pending=forgotten)
+                await workspace.commit(again)
+            raise
     return await workspace.commit(delete)
 
 

@@ -22,8 +22,8 @@ from craftd.protocol.methods.attachments import (
 from craftd.server.dispatch import Call, handles
 from craftd.server.handlers.files import check_text, content_of
 from craftd.server.handlers.nouns import chosen, page_of
-from craftd.workspace import attachments
-from craftd.workspace.attachments import FOLDER, NotEmpty
+from craftd.workspace import attachments, record_files
+from craftd.workspace.attachments import FOLDER, NotEmpty, WriteBeside
 from craftd.workspace.commit import Done
 from craftd.workspace.files import DeleteFile, Given, WriteFile
 from craftd.workspace.record_files import begun
@@ -71,38 +71,43 @@ async def create(call: Call, params: CreateAttachment) -> StoredAttachment:
                 source=NotEmpty(source),
             )
         )
-    find = partial(attachments.one, session=params.session, id=id)
-    attachment, item = await workspace.in_pool(find, workspace.ground())
+    stored = record_files.written(file, done.answer)
+    [attachment] = rules.grouped([file])
     if rules.renditions(attachment):
-        done = await _rendered(call, params.session, attachment, done)
-        attachment, item = await workspace.in_pool(find, workspace.ground())
+        attachment, done = await _rendered(call, params.session, attachment, done)
+    item = attachments.item_of(workspace.ground(), params.session, attachment, stored)
     folder = workspace.place.directory(params.session)
-    told = rules.stored(attachment, item.value["size"], f"{folder}/{FOLDER}")
+    told = rules.stored(attachment, stored.size, f"{folder}/{FOLDER}")
     told |= {"name": name, "type": rules.kind_of(name)} | ({} if media_type is None else {"mimeType": media_type})
     return StoredAttachment(item=item, attachment=told, epoch=done.epoch, revision=done.revision)
 
 
-async def _rendered(call: Call, session: str, attachment: Attachment, stored: Done) -> Done:
-    """Store what can be made of *attachment*. For want of it nothing is refused: the attachment itself is there."""
+async def _rendered(call: Call, session: str, attachment: Attachment, stored: Done) -> tuple[Attachment, Done]:
+    """Store what can be made of *attachment*; what it is with that.
+
+    For want of it nothing is refused: the attachment itself is there, or has been taken away by somebody meanwhile.
+    """
     workspace: Workspace = call.scope
     work = partial(attachments.rendered, session=session, attachment=attachment)
-    async with _one_after_another:
-        made = await workspace.in_pool(work, workspace.ground())
-    done = stored
-    for name, data in made:
-        try:
+    done, there = stored, [attachment.file]
+    try:
+        async with _one_after_another:
+            made = await workspace.in_pool(work, workspace.ground())
+        for name, data in made:
             done = await workspace.commit(
-                WriteFile(
+                WriteBeside(
                     origin=call.origin,
                     connection=call.connection,
                     parts=folder_of(session, FOLDER, name),
+                    beside=folder_of(session, FOLDER, attachment.file),
                     expected="",
                     source=Given(data),
                 )
             )
-        except (IoError, VersionConflict):
-            continue
-    return done
+            there.append(name)
+    except (IoError, NotFound, OSError, VersionConflict):
+        pass
+    return rules.grouped(there)[0], done
 
 
 @handles
@@ -129,6 +134,10 @@ async def delete(call: Call, params: DeleteAttachment) -> Committed:
         derived = {"parts": folder_of(params.session, FOLDER, name), "expected": None, "missing_ok": True}
         await begun(workspace.commit(DeleteFile(**{**whole, **derived})))
     done = await workspace.commit(DeleteFile(**whole))
+    # What was made of it in this moment: from now on nothing is.
+    for name in {name for name, _ in rules.renditions(attachment)} - set(made):
+        derived = {"parts": folder_of(params.session, FOLDER, name), "expected": None, "missing_ok": True}
+        done = await workspace.commit(DeleteFile(**{**whole, **derived}))
     return Committed(epoch=done.epoch, revision=done.revision)
 
 

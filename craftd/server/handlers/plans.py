@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import count
 
-from craftd.errors import AlreadyExists, InvalidParams, Ref, VersionConflict
+from craftd.errors import AlreadyExists, InvalidParams, NotFound, Ref, VersionConflict
 from craftd.model import plans
-from craftd.model.records import Record
+from craftd.model.records import Item, Record
 from craftd.protocol.contract import Committed, Created, Got, Page, Updated
 from craftd.protocol.methods.plans import CreatePlan, DeletePlan, GetPlan, ListPlans, UpdatePlan
 from craftd.server.dispatch import Call, handles
@@ -18,7 +19,7 @@ from craftd.server.handlers.nouns import chosen, page_of
 from craftd.workspace import session_files
 from craftd.workspace.changes import check_patch
 from craftd.workspace.files import DeleteFile
-from craftd.workspace.record_files import EditText
+from craftd.workspace.record_files import Edited, EditText, written
 from craftd.workspace.session_files import PLANS, folder_of
 from craftd.workspace.workspace import Workspace
 
@@ -64,10 +65,17 @@ async def create(call: Call, params: CreatePlan) -> Created:
             break
         except VersionConflict:
             if params.id is not None:
-                there = await session_files.item(workspace, "plans", params.session, id)
-                raise AlreadyExists(Ref("plans", id, workspace.id), there.as_json()) from None
-    item = await session_files.item(workspace, "plans", params.session, id)
+                there: Record | None = None
+                with suppress(NotFound):  # it went since
+                    there = (await session_files.item(workspace, "plans", params.session, id)).as_json()
+                raise AlreadyExists(Ref("plans", id, workspace.id), there) from None
+    item = _written(params.session, id, done.answer)
     return Created(item=item, epoch=done.epoch, revision=done.revision)
+
+
+def _written(session: str, id: str, edited: Edited) -> Item:
+    """The plan as it was written, whatever others have made of it since."""
+    return session_files.plan_item(session, written(id, edited.written), edited.text, whole=True)
 
 
 def _names(workspace: Workspace, title: str | None, text: str) -> Iterator[str]:
@@ -96,8 +104,7 @@ async def update(call: Call, params: UpdatePlan) -> Updated:
             existing=True,
         )
     )
-    item = await session_files.item(workspace, "plans", params.session, params.id)
-    shown = chosen(item, params.fields)
+    shown = chosen(_written(params.session, params.id, done.answer), params.fields)
     return Updated(item=shown, changed=done.answer.changed, epoch=done.epoch, revision=done.revision)
 
 
