@@ -70,15 +70,22 @@ def is_hidden(text: str) -> bool:
 # -- in what people read --
 
 _IN_TEXT: Final = re.compile(
-    rf"(?P<block>{_KEY_BLOCK}.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z))"
+    rf"(?P<block>{_KEY_BLOCK}(?:[^-]{{0,20000}}-----END [A-Z ]*PRIVATE KEY-----|(?:[^`\n]|\n(?!\s*\n)){{0,8000}}+))"
     rf"|(?P<shaped>{_SHAPES})"
     r"|(?<=://)(?P<user>[^\s/:@\"']{0,200}):(?P<password>[^\s/@\"']{1,200})(?=@)"
+    r"|(?<![\w-])(?P<header>(?i:(?:proxy-)?authorization|(?:set-)?cookie)\\?[\"']?\s{0,3}[:=]\s{0,3}\\?[\"']?)"
+    r"(?P<rest>[^\"'`\\\n]{4,2000})"
     r"|\b(?P<scheme>(?i:bearer|basic))(?P<gap>\s+)(?P<sent>[A-Za-z0-9._~+/-]{12,}={0,2})"
-    r"|(?<![\w-])(?P<dash>--?|)(?=[\w-]{0,80}(?i:auth|token|secret|passw|key|credential|cookie|bearer|pat\b))"
-    r"(?P<name>[A-Za-z_][\w-]{0,80}+)"
-    r"(?P<sign>\\?[\"']?\s{0,3}(?:[:=]|=>)>?\s{0,3}\\?[\"']?|\s)(?P<value>[^\s\"'`,;&|<>(){}\[\]\\]{4,400})",
+    r"|(?<![\w-])(?P<dash>--?|)(?=[\w-]{0,80}(?i:auth|token|secret|passw|key|credential|cookie|bearer|pat\b|pass\b|pwd\b)"
+    r"|(?i:api|access|secret|private) (?i:key))"
+    r"(?P<name>(?:(?i:api|access|secret|private) (?=(?i:key)))?[A-Za-z_][\w-]{0,80}+)"
+    r"(?P<sign>\\?[\"'`*]{0,3}\s{0,3}(?:[:=|]|=>)>?\*{0,2}\s{0,3}|\s)"
+    r"(?:(?P<quote>\\?[\"'`])(?P<quoted>[^\"'`\\\n]{4,400})(?=(?P=quote))"
+    r"|(?P<open>\\?[\"'`]?)(?P<value>[^\s\"'`,;&|<>(){}\[\]\\]{4,400}))",
     re.ASCII | re.DOTALL,
 )
+_UPPER: Final = re.compile(r"[A-Z0-9_]+_(?:KEY|PASS|PWD)")
+"""Names of variables, in texts: what else ends so is too often no secret."""
 
 
 def redacted(text: str) -> tuple[str, int]:
@@ -106,12 +113,22 @@ def _kept(found: re.Match[str]) -> str | None:
         return None if known else f"{found['user']}:{REDACTED}"
     if found["sent"] is not None:
         return f"{found['scheme']}{found['gap']}{REDACTED}" if is_hidden(found["sent"]) else None
-    name, sign, value = found["name"], found["sign"], found["value"]
+    if found["rest"] is not None:
+        words = re.split(r"[\s=;:]+", found["rest"])
+        told = REDACTED in found["rest"] or not any(is_hidden(word) for word in words)
+        return None if told else f"{found['header']}{REDACTED}"
+    name, sign = found["name"], found["sign"]
+    value = found["quoted"] or found["value"]
     if not sign.strip() and (not found["dash"] or value.startswith("-")):
         return None  # `--token abc`; else words beside each other are words
-    if not (is_called(name) or names_a_secret(name)) or not is_hidden(value) or value.lower() in ("bearer", "basic"):
+    if "|" in sign and not re.search(r"\d", value):
+        return None  # the head of a table
+    called = name.replace(" ", "_")
+    if not (is_called(called) or names_a_secret(called) or _UPPER.fullmatch(called)):
         return None
-    return f"{found['dash']}{name}{sign}{REDACTED}"
+    if not is_hidden(value) or value.lower() in ("bearer", "basic") or value == REDACTED:
+        return None
+    return f"{found['dash']}{name}{sign}{found['quote'] or found['open']}{REDACTED}"
 
 
 def without_secrets(value: Any) -> tuple[Any, int]:
@@ -125,10 +142,21 @@ def without_secrets(value: Any) -> tuple[Any, int]:
         return value, 0
     kept: Record = {}
     total = 0
+    pair = isinstance(value.get("name"), str) and is_called(value["name"])  # {name: "Authorization", value: "..."}
     for name, member in value.items():
-        if isinstance(member, str) and (names_a_secret(name) or is_called(name)) and is_hidden(member):
-            kept[name], count = REDACTED, 1
+        if names_a_secret(name) or is_called(name) or (pair and name == "value"):
+            kept[name], count = _emptied(member)
         else:
             kept[name], count = without_secrets(member)
         total += count
     return kept, total
+
+
+def _emptied(member: Any) -> tuple[Any, int]:
+    """What stands under the name of a secret: its texts are some, unless they refer to one."""
+    if isinstance(member, str):
+        return (REDACTED, 1) if is_hidden(member) else redacted(member)
+    if isinstance(member, list):
+        pairs = [_emptied(inner) for inner in member]
+        return [inner for inner, _ in pairs], sum(count for _, count in pairs)
+    return without_secrets(member)

@@ -43,6 +43,19 @@ HUSH = "Tr0ub4dor9x"
         f"-----BEGIN RSA PRIVATE KEY-----\nabc{HUSH}\n-----END RSA PRIVATE KEY-----\nafter",
         f"-----BEGIN PRIVATE KEY-----\ncut off {HUSH}",
         f"accessToken => '{HUSH}'",
+        f"Authorization: Token {HUSH}",
+        f'-H "Authorization: ApiKey {HUSH}"',
+        f"Cookie: theme=dark; sid={HUSH}",
+        f'"client_secret": "GOCSPX-(abc){HUSH}"',
+        f"password = 'two words, {HUSH}'",
+        f'"password": "ab&{HUSH}"',
+        f"**Password:** {HUSH}",
+        f"password: `{HUSH}`",
+        f"`api_key`: `{HUSH}`",
+        f"API key: {HUSH}",
+        f"| password | {HUSH} |",
+        f"DB_PASS={HUSH}",
+        f"ENCRYPTION_KEY={HUSH}",
     ],
 )
 def test_a_secret_is_taken_out_of_a_text(text: str) -> None:
@@ -63,6 +76,9 @@ def test_a_secret_is_taken_out_of_a_text(text: str) -> None:
         "see https://me@a.example/x and http://localhost:8080/y@z",
         "the tokens of a text, secret santa, cookies and bearer bonds",
         "authentication: required",
+        "Authorization: see the guide",
+        "| Token | Description |",
+        "the API key is needed",
         "--token-file /run/secrets/Token1",
         "def authorize(user: User, mode: Mode) -> None: ...",
     ],
@@ -78,7 +94,23 @@ def test_a_text_without_secrets_is_the_same_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["eyJ-", "eyJabcde-", "eyJ.", "eyJabcdefgh.", "sk-", "bearer ", "{{", "-----BEGIN ", "a=", "://a:"]
+    "piece",
+    [
+        "eyJ-",
+        "eyJabcde-",
+        "eyJ.",
+        "eyJabcdefgh.",
+        "sk-",
+        "bearer ",
+        "{{",
+        "-----BEGIN ",
+        "a=",
+        "://a:",
+        "Cookie: a",
+        "password: '",
+        "-----BEGIN PRIVATE KEY-----",
+        "api ",
+    ],
 )
 def test_a_long_text_of_beginnings_is_done_with(piece: str) -> None:
     """What took quadratic time would be at it for hours."""
@@ -118,3 +150,15 @@ def test_a_name_that_refuses_a_change_is_a_name_that_leaves_nothing() -> None:
         assert could_be_secret(name)
     assert not is_called("TOKENIZER_DIR")
     assert not is_called("max-tokens")
+
+
+def test_a_key_without_an_end_takes_no_more_than_its_paragraph() -> None:
+    text = "Grep for `-----BEGIN RSA PRIVATE KEY-----` and go on.\n\n-----BEGIN PRIVATE KEY-----\nMIIEvQ\n\nAfter it."
+    assert redacted(text) == (f"Grep for `{REDACTED}` and go on.\n\n{REDACTED}\n\nAfter it.", 2)
+
+
+def test_lists_and_pairs_that_are_called_like_a_secret_are_looked_into() -> None:
+    given = {"password": [HUSH, "${X}"], "headers": [{"name": "Authorization", "value": f"Token {HUSH}"}], "n": "name"}
+    without, count = without_secrets(given)
+    assert HUSH not in json.dumps(without)
+    assert (count, without["password"][1], without["n"]) == (2, "${X}", "name")
