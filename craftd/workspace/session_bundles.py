@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import define
 
 from craftd.errors import AlreadyExists, Busy, Corrupt, CraftdError, Forbidden, Issue, Ref, ValidationFailed
-from craftd.model import markdown, session_bundles, sessions
+from craftd.model import lineage, markdown, session_bundles, sessions
 from craftd.model.branches import turn_of
 from craftd.model.bundles import OnConflict
 from craftd.model.portable import parse_line
@@ -264,6 +264,10 @@ class ImportingSessions:
         except ValueError as error:  # Malformed, or what stands for a file is none any more
             raise Busy(f"the bundle is not what it was when it was judged: {error}", 0) from error
 
+    def _parent_of(self, id: str) -> str | None:
+        row: SessionRow | None = self.workspace.sessions.get(id)
+        return None if row is None else lineage.parent_of(row.stored)
+
     def _stage(self, packed: PackedSession, id: str, renamed: dict[str, str]) -> tuple[Arrival, list[Issue]]:
         place = self.workspace.place
         here = Here(
@@ -276,7 +280,12 @@ class ImportingSessions:
         )
         header, warnings = session_bundles.arrived(packed.arriving(here.directory), here, copied=id != packed.id)
         if isinstance(parent := header.get("parentSessionId"), str):
-            header["parentSessionId"] = renamed.get(parent, parent)
+            header["parentSessionId"] = parent = renamed.get(parent, parent)
+            if lineage.leads_back(id, parent, self._parent_of):
+                del header["parentSessionId"]
+                message = f"{parent} stems from it here, and is not its parent"
+                path = "session.header.parentSessionId"
+                warnings.append(Issue(path=path, message=message, severity="warning", noun="sessions", id=id))
         if packed.left_out:
             message = f"{packed.left_out} messages are no objects and are left out"
             warnings.append(Issue(path="messages", message=message, severity="warning", noun="sessions", id=id))

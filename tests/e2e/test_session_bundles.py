@@ -360,6 +360,17 @@ async def test_of_all_sessions_those_that_can_be_read_leave(daemon: Daemon, conn
     }
 
 
+async def test_no_session_becomes_its_own_ancestor_by_an_import(daemon: Daemon, connect: Connect) -> None:
+    client = await connect(daemon, "rename")
+    mother, child = "260808-a-mother", "260808-a-child"
+    await client.call("sessions/create", {"id": mother, "value": {}})
+    await client.call("sessions/create", {"id": child, "value": {"parentSessionId": mother}})
+    came = await bring_in(client, "rename", a_session(mother, parentSessionId=child), onConflict="overwrite")
+    assert came["sessions"]["imported"] == [mother]
+    assert "parentSessionId" not in (await client.call("sessions/get", {"id": mother}))["item"]["value"]
+    assert "session.header.parentSessionId" in [one["path"] for one in came["warnings"]]
+
+
 def test_a_long_line_of_parents_is_put_in_order() -> None:
     them = [SimpleNamespace(id=str(n), parent=str(n - 1)) for n in range(5_000)]
     assert _parents_first(tuple(reversed(them))) == them  # type: ignore[arg-type, comparison-overlap]
