@@ -305,11 +305,12 @@ def _starts(text: str, part: str) -> Iterator[int]:
 
 def meets(folded: str, directory: str) -> bool:
     """Whether *folded*, a literal, can lie in a text partly or wholly where that names *directory* (case-folded)."""
+    lengths = range(1, min(len(folded), len(directory) + 1))
     return (
         folded in directory
         or directory in folded
-        or directory.endswith(tuple(folded[:end] for end in range(1, len(folded))))
-        or directory.startswith(tuple(folded[start:] for start in range(1, len(folded))))
+        or directory.endswith(tuple(folded[:length] for length in lengths))
+        or directory.startswith(tuple(folded[-length:] for length in lengths))
     )
 
 
